@@ -1,0 +1,56 @@
+# Build rules shared by all modules.
+#
+# toccata_module(NAME DEPS a b LIBS x y): builds src/NAME/**/*.cc as the static library
+# toccata_NAME and src/NAME/**/*_test.cc as the test program NAME_test, so that a new source
+# or test file is never forgotten. DEPS are other modules, LIBS outside libraries.
+
+find_package(Threads REQUIRED)
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+endif()
+
+add_library(toccata_flags INTERFACE)
+target_include_directories(toccata_flags INTERFACE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
+target_compile_options(toccata_flags INTERFACE -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion
+                       -Werror=return-type -ffp-contract=off -fno-math-errno)
+target_link_libraries(toccata_flags INTERFACE Threads::Threads)
+if(TOCCATA_SANITIZE)
+  target_compile_options(toccata_flags INTERFACE -fsanitize=${TOCCATA_SANITIZE} -fno-omit-frame-pointer
+                         -fno-sanitize-recover=all -g)
+  target_link_options(toccata_flags INTERFACE -fsanitize=${TOCCATA_SANITIZE})
+endif()
+
+function(toccata_test name)
+  cmake_parse_arguments(A "" "" "SOURCES;DEPS;LIBS" ${ARGN})
+  find_package(GTest REQUIRED)
+  include(GoogleTest)
+  add_executable(${name} ${A_SOURCES})
+  list(TRANSFORM A_DEPS PREPEND toccata_)
+  target_link_libraries(${name} PRIVATE toccata_flags ${A_DEPS} ${A_LIBS} GTest::gtest_main)
+  gtest_discover_tests(${name} TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60
+                       PROPERTIES TIMEOUT 900)
+endfunction()
+
+function(toccata_module name)
+  cmake_parse_arguments(A "" "" "DEPS;LIBS;EXCLUDE" ${ARGN})
+  set(dir ${CMAKE_CURRENT_SOURCE_DIR})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${dir}/*.cc)
+  set(tests ${sources})
+  list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
+  list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+  if(A_EXCLUDE)
+    list(FILTER sources EXCLUDE REGEX "${A_EXCLUDE}")
+  endif()
+  list(TRANSFORM A_DEPS PREPEND toccata_ OUTPUT_VARIABLE deps)
+  if(sources)
+    add_library(toccata_${name} STATIC ${sources})
+    target_link_libraries(toccata_${name} PUBLIC toccata_flags ${deps} ${A_LIBS})
+  else()
+    add_library(toccata_${name} INTERFACE)
+    target_link_libraries(toccata_${name} INTERFACE toccata_flags ${deps} ${A_LIBS})
+  endif()
+  if(TOCCATA_TESTS AND tests)
+    toccata_test(${name}_test SOURCES ${tests} DEPS ${name})
+  endif()
+endfunction()

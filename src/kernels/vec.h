@@ -1,0 +1,28 @@
+// Element-wise kernels and row reductions. n is a count of floats; pointers need no alignment; any n >= 0.
+//
+// Reductions use 16 virtual lanes: lane i takes elements i, i + 16, ... in ascending order (one fma or add per
+// element), then lanes are combined as a fixed tree: i with i + 8, then i + 4, i + 2, i + 1.
+#pragma once
+
+#include <cstdint>
+
+namespace toccata::kernels {
+
+struct VecKernels {
+  // out[i] = (x[i] * r) * w[i], r = 1 / sqrt(sum of squares / n + eps); sum of squares in 16 lanes of fma.
+  // w may be null (no weight). out may equal x.
+  void (*rms_norm)(const float* x, const float* w, int64_t n, float eps, float* out);
+
+  void (*add)(const float* x, const float* y, int64_t n, float* out);           // out[i] = x[i] + y[i]
+  void (*scale)(const float* x, float s, int64_t n, float* out);                // out[i] = x[i] * s
+  void (*silu_mul)(const float* gate, const float* up, int64_t n, float* out);  // silu(gate) * up
+  void (*gelu_mul)(const float* gate, const float* up, int64_t n, float* out);  // gelu_tanh(gate) * up
+
+  // Rotary embedding of `heads` heads of `head_dim` floats, in place. cos and sin have rot_dim / 2 entries.
+  // interleaved: pairs (2 i, 2 i + 1) (llama's GGUF order), else (i, i + rot_dim / 2) (NeoX).
+  //   x0' = fma(x0, cos, -(x1 * sin)),  x1' = fma(x0, sin, x1 * cos)
+  void (*rope)(float* x, int64_t heads, int64_t head_dim, int64_t rot_dim, const float* cos, const float* sin,
+               bool interleaved);
+};
+
+}  // namespace toccata::kernels

@@ -1,0 +1,61 @@
+// The KV cache: a pool of fixed-size blocks (32 tokens) that sequences refer to through block tables.
+//
+// One block id stands for 32 tokens in every layer. Storage is per layer: block major, then KV head, then
+// K [head_dim][32] followed by V [32][head_dim], so one head of one block is one contiguous run (kernels/attn.h).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/aligned_buffer.h"
+#include "base/result.h"
+#include "kernels/attn.h"
+#include "tensor/dtype.h"
+
+namespace toccata::kv {
+
+using BlockId = int32_t;
+
+struct Layout {
+  int layers = 0;
+  int kv_heads = 0;
+  int head_dim = 0;             // of K and of V
+  DType k_type = DType::kF16;   // kF16, kBF16 or kF32
+  DType v_type = DType::kF16;
+
+  size_t k_bytes() const;       // of one head in one block
+  size_t v_bytes() const;
+  size_t head_bytes() const { return k_bytes() + v_bytes(); }
+  size_t block_bytes() const;   // of one block in one layer
+  size_t bytes_per_token() const;  // over all layers
+};
+
+class Pool {
+ public:
+  // Errors: kInvalidArgument (an unsupported type or size), kResourceExhausted. Memory is reserved at once and
+  // becomes resident as blocks are first written.
+  static Result<Pool> create(const Layout& layout, int64_t blocks);
+
+  const Layout& layout() const { return layout_; }
+  int64_t capacity() const { return capacity_; }
+  int64_t free_blocks() const { return static_cast<int64_t>(free_.size()); }
+
+  Result<BlockId> allocate();    // kResourceExhausted when none is free
+  void release(BlockId block);
+
+  std::byte* head(int layer, BlockId block, int kv_head) const {
+    return layers_[static_cast<size_t>(layer)].data() + static_cast<size_t>(block) * block_bytes_ +
+           static_cast<size_t>(kv_head) * head_bytes_;
+  }
+
+ private:
+  Layout layout_;
+  size_t block_bytes_ = 0, head_bytes_ = 0;
+  int64_t capacity_ = 0;
+  std::vector<AlignedBuffer> layers_;
+  std::vector<BlockId> free_;
+  std::vector<bool> used_;
+};
+
+}  // namespace toccata::kv

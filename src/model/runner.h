@@ -1,0 +1,63 @@
+// ModelRunner: the boundary between policy (sequences, scheduling, sampling) and mechanism (kernels, weights).
+// Nothing above it knows about instruction sets; nothing below it knows about requests.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "attention/attention.h"
+#include "base/result.h"
+#include "base/thread_pool.h"
+#include "format/gguf/gguf.h"
+#include "kv/pool.h"
+#include "model/config.h"
+
+namespace toccata::model {
+
+// A span of a step: consecutive tokens of one sequence (a decode is a span of 1, a prefill chunk a span of many).
+struct SpanInput {
+  const kv::BlockId* blocks = nullptr;   // block table that covers first_pos + tokens.size() positions
+  int64_t first_pos = 0;
+  std::span<const int32_t> tokens;
+  int32_t logits_from = -1;              // logits for tokens [logits_from, size); -1: for none
+};
+
+struct Step {
+  std::span<const SpanInput> spans;
+  int64_t rows() const;
+  int64_t logit_rows() const;
+};
+
+struct RunnerOptions {
+  int threads = 0;                       // 0: all CPUs of this process
+  int64_t max_rows = 512;                // most tokens in one step; sizes the activation buffers
+  int64_t max_logit_rows = 512;          // most logit rows in one step
+  attention::Method attention = attention::Method::kFlash;
+  DType k_type = DType::kF16, v_type = DType::kF16;
+  std::function<void(double)> progress;  // 0..1 while loading; may be empty
+};
+
+class ModelRunner {
+ public:
+  static Result<std::unique_ptr<ModelRunner>> load(std::shared_ptr<const gguf::File> file, const RunnerOptions& options);
+  virtual ~ModelRunner() = default;
+
+  virtual const ModelConfig& config() const = 0;
+  virtual const RunnerOptions& options() const = 0;
+  virtual kv::Layout kv_layout() const = 0;
+  virtual size_t weight_bytes() const = 0;         // packed weights: what a decode step reads
+  virtual uint64_t matmul_parameters() const = 0;  // P of the 2 P operations per token, output layer included
+  virtual std::string_view isa() const = 0;
+
+  // Writes K and V of all tokens into the pool and fills logits row by row in span order: logit_rows() rows of
+  // logit_stride() floats (vocab, padded). Token ids must be in [0, vocab). Errors: kInvalidArgument (checked before
+  // anything is written). No allocation after load.
+  virtual Status forward(const Step& step, kv::Pool& pool, float* logits) = 0;
+  virtual size_t logit_stride() const = 0;
+};
+
+}  // namespace toccata::model

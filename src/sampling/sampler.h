@@ -1,0 +1,44 @@
+// The logits pipeline and the draw. Pure: the result depends on the arguments alone, so a row gives the same token
+// however its step was batched (the random number is a function of seed, position and purpose).
+//
+// Order: bias, penalties, [logprobs are read here from temperature-1 softmax], then greedy if temperature is 0, else
+// temperature, top-k, typical, top-p, min-p, draw. Ties go to the lowest token id.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "sampling/params.h"
+
+namespace toccata {
+
+struct TokenLogprob {
+  int32_t token = -1;
+  float logprob = 0.0f;
+};
+
+struct Sampled {
+  int32_t token = -1;
+  float logprob = 0.0f;              // natural log, of the chosen token
+  std::vector<TokenLogprob> top;     // the params.logprobs most likely tokens, most likely first
+};
+
+class Sampler {
+ public:
+  Sampler(SamplingParams params, int32_t vocab);
+
+  // logits: vocab floats, not changed. history: the sequence's tokens before `position` (prompt included).
+  // position: absolute position of the token that is drawn.
+  Sampled sample(std::span<const float> logits, std::span<const int32_t> history, int64_t position);
+
+  const SamplingParams& params() const { return params_; }
+
+ private:
+  SamplingParams params_;
+  int32_t vocab_;
+  std::vector<float> scratch_;
+  std::vector<std::pair<float, int32_t>> candidates_;
+};
+
+}  // namespace toccata
