@@ -25,7 +25,9 @@ class AlignedBuffer {
   std::byte* data() const { return data_; }
   size_t size() const { return size_; }
   template <class T>
-  T* as() const { return reinterpret_cast<T*>(data_); }
+  T* as() const {
+    return reinterpret_cast<T*>(data_);
+  }
 
  private:
   std::byte* data_ = nullptr;

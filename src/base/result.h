@@ -12,12 +12,12 @@
 namespace toccata {
 
 enum class ErrorCode {
-  kInvalidArgument,   // a flag or a request that cannot be honoured
-  kInvalidFile,       // a file that is damaged or not what it claims to be
-  kUnsupported,       // well-formed, but a feature that toccata does not have
-  kNotFound,          // no such file, tensor or key
-  kResourceExhausted, // memory, cache blocks or queue places ran out
-  kInternal,          // the outside failed in a way that has no better name
+  kInvalidArgument,    // a flag or a request that cannot be honoured
+  kInvalidFile,        // a file that is damaged or not what it claims to be
+  kUnsupported,        // well-formed, but a feature that toccata does not have
+  kNotFound,           // no such file, tensor or key
+  kResourceExhausted,  // memory, cache blocks or queue places ran out
+  kInternal,           // the outside failed in a way that has no better name
 };
 
 struct Error {

@@ -37,18 +37,18 @@ class Team {
  private:
   friend class ThreadPool;
   Team(ThreadPool& pool, int rank, int size) : pool_(pool), rank_(rank), size_(size) {}
-  int64_t take(int64_t grain);
+  int64_t take(int64_t grain);  // the next chunk's begin; past the end when nothing is left
 
   ThreadPool& pool_;
   int rank_;
   int size_;
-  uint32_t phase_ = 0;  // number of barriers passed in this region
+  uint32_t phase_ = 0;  // number of barriers passed in the pool's life, modulo 2^32
 };
 
 class ThreadPool {
  public:
   // `threads` >= 1 counts the caller of run(), which works as rank 0. Waiting threads spin for a short
-  // time and then sleep on a futex.
+  // time and then sleep on a futex. If the system grants fewer threads, the pool is smaller: see size().
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -68,6 +68,7 @@ class ThreadPool {
   friend class Team;
   struct Impl;
   void run_erased(void (*function)(void*, Team&), void* context);
+  void work(int rank);
   std::unique_ptr<Impl> impl_;
 };
 
