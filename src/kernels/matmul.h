@@ -72,4 +72,9 @@ struct MatmulKernels {
 // Scratch that one thread needs for any matmul; independent of the shapes.
 inline constexpr size_t kMatmulScratchBytes = size_t{256} * 1024;
 
+// The tables of the instruction sets that were built in; use kernels/dispatch.h to choose one.
+namespace generic { extern const MatmulKernels kMatmul; }
+namespace avx2 { extern const MatmulKernels kMatmul; }
+namespace avx512 { extern const MatmulKernels kMatmul; }
+
 }  // namespace toccata::kernels
