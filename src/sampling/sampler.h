@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "sampling/candidates.h"
 #include "sampling/params.h"
 
 namespace toccata {
@@ -20,16 +21,18 @@ struct TokenLogprob {
 
 struct Sampled {
   int32_t token = -1;
-  float logprob = 0.0f;              // natural log, of the chosen token
+  float logprob = 0.0f;              // natural log, of the chosen token; 0 unless params.logprobs >= 0
   std::vector<TokenLogprob> top;     // the params.logprobs most likely tokens, most likely first
 };
 
 class Sampler {
  public:
+  // params must be valid for this vocabulary (SamplingParams::validate).
   Sampler(SamplingParams params, int32_t vocab);
 
-  // logits: vocab floats, not changed. history: the sequence's tokens before `position` (prompt included).
-  // position: absolute position of the token that is drawn.
+  // logits: vocab floats, not changed; NaN never wins. history: the sequence's tokens before `position` (prompt
+  // included). position: absolute position of the token that is drawn. If no logit is above -infinity the result is
+  // the first token whose logit is not NaN, else 0, with logprob -infinity.
   Sampled sample(std::span<const float> logits, std::span<const int32_t> history, int64_t position);
 
   const SamplingParams& params() const { return params_; }
@@ -37,8 +40,9 @@ class Sampler {
  private:
   SamplingParams params_;
   int32_t vocab_;
-  std::vector<float> scratch_;
-  std::vector<std::pair<float, int32_t>> candidates_;
+  std::vector<float> scratch_;      // the adjusted row, where there is something to adjust
+  std::vector<int32_t> counts_;     // of tokens in the penalties' window; zeros between calls
+  std::vector<Candidate> candidates_;
 };
 
 }  // namespace toccata
