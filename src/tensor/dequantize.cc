@@ -148,21 +148,36 @@ void dequantize_row(DType type, const std::byte* src, int64_t cols, float* dst) 
     case DType::kF32:
       if (cols > 0) std::memcpy(dst, src, static_cast<size_t>(cols) * sizeof(float));
       return;
-    case DType::kF16: return convert_row<f16_to_f32>(src, cols, dst);
-    case DType::kBF16: return convert_row<bf16_to_f32>(src, cols, dst);
-    case DType::kQ8_0: return unpack_row<quant::Q8_0, 32>(src, cols, dst);
-    case DType::kQ4_0: return unpack_row<quant::Q4_0, 32>(src, cols, dst);
-    case DType::kQ4_1: return unpack_row<quant::Q4_1, 32>(src, cols, dst);
-    case DType::kQ5_0: return unpack_row<quant::Q5_0, 32>(src, cols, dst);
-    case DType::kQ5_1: return unpack_row<quant::Q5_1, 32>(src, cols, dst);
-    case DType::kQ2_K: return unpack_row<quant::Q2_K, kSuperBlock>(src, cols, dst);
-    case DType::kQ3_K: return unpack_row<quant::Q3_K, kSuperBlock>(src, cols, dst);
-    case DType::kQ4_K: return unpack_row<quant::Q4_K, kSuperBlock>(src, cols, dst);
-    case DType::kQ5_K: return unpack_row<quant::Q5_K, kSuperBlock>(src, cols, dst);
-    case DType::kQ6_K: return unpack_row<quant::Q6_K, kSuperBlock>(src, cols, dst);
-    case DType::kIQ4_NL: return unpack_row<quant::IQ4_NL, 32>(src, cols, dst);
-    case DType::kIQ4_XS: return unpack_row<quant::IQ4_XS, kSuperBlock>(src, cols, dst);
-    case DType::kMXFP4: return unpack_row<quant::MXFP4, 32>(src, cols, dst);
+    case DType::kF16:
+      return convert_row<f16_to_f32>(src, cols, dst);
+    case DType::kBF16:
+      return convert_row<bf16_to_f32>(src, cols, dst);
+    case DType::kQ8_0:
+      return unpack_row<quant::Q8_0, 32>(src, cols, dst);
+    case DType::kQ4_0:
+      return unpack_row<quant::Q4_0, 32>(src, cols, dst);
+    case DType::kQ4_1:
+      return unpack_row<quant::Q4_1, 32>(src, cols, dst);
+    case DType::kQ5_0:
+      return unpack_row<quant::Q5_0, 32>(src, cols, dst);
+    case DType::kQ5_1:
+      return unpack_row<quant::Q5_1, 32>(src, cols, dst);
+    case DType::kQ2_K:
+      return unpack_row<quant::Q2_K, kSuperBlock>(src, cols, dst);
+    case DType::kQ3_K:
+      return unpack_row<quant::Q3_K, kSuperBlock>(src, cols, dst);
+    case DType::kQ4_K:
+      return unpack_row<quant::Q4_K, kSuperBlock>(src, cols, dst);
+    case DType::kQ5_K:
+      return unpack_row<quant::Q5_K, kSuperBlock>(src, cols, dst);
+    case DType::kQ6_K:
+      return unpack_row<quant::Q6_K, kSuperBlock>(src, cols, dst);
+    case DType::kIQ4_NL:
+      return unpack_row<quant::IQ4_NL, 32>(src, cols, dst);
+    case DType::kIQ4_XS:
+      return unpack_row<quant::IQ4_XS, kSuperBlock>(src, cols, dst);
+    case DType::kMXFP4:
+      return unpack_row<quant::MXFP4, 32>(src, cols, dst);
   }
 }
 

@@ -18,18 +18,38 @@
 namespace toccata::gguf {
 
 enum class ValueType : uint32_t {
-  kUint8, kInt8, kUint16, kInt16, kUint32, kInt32, kFloat32, kBool, kString, kArray, kUint64, kInt64, kFloat64,
+  kUint8,
+  kInt8,
+  kUint16,
+  kInt16,
+  kUint32,
+  kInt32,
+  kFloat32,
+  kBool,
+  kString,
+  kArray,
+  kUint64,
+  kInt64,
+  kFloat64,
 };
+
+std::string_view value_type_name(ValueType type);  // "uint32", "string", ...
+// Bytes of one value in the file; 0 for strings and arrays, whose size varies.
+size_t value_type_bytes(ValueType type);
+
+// Text from a file made fit for one line of a message: control bytes and invalid UTF-8 as \xNN, at most `limit` bytes
+// of it, then "...".
+std::string printable(std::string_view text, size_t limit = 96);
 
 // A metadata array. Strings point into the mapped file; numbers stay in the file's bytes (may be unaligned).
 struct Array {
   ValueType element = ValueType::kUint8;
   uint64_t count = 0;
-  const std::byte* data = nullptr;             // numbers: count * size bytes, little-endian
-  std::vector<std::string_view> strings;       // element == kString
-  std::vector<Array> arrays;                   // element == kArray
-  std::optional<int64_t> int_at(uint64_t i) const;    // any integer or bool element type
-  std::optional<double> float_at(uint64_t i) const;   // any numeric element type
+  const std::byte* data = nullptr;                   // numbers: count * size bytes, little-endian
+  std::vector<std::string_view> strings;             // element == kString
+  std::vector<Array> arrays;                         // element == kArray
+  std::optional<int64_t> int_at(uint64_t i) const;   // any integer or bool element type
+  std::optional<double> float_at(uint64_t i) const;  // any numeric element type
 };
 
 struct Value {
@@ -40,12 +60,12 @@ struct Value {
 struct Tensor {
   std::string name;
   DType type = DType::kF32;
-  std::vector<int64_t> dims;         // GGUF order: dims[0] is the row length (k), dims[1] the number of rows
-  const std::byte* data = nullptr;   // inside the mapped file
+  std::vector<int64_t> dims;        // GGUF order: dims[0] is the row length (k), dims[1] the number of rows
+  const std::byte* data = nullptr;  // inside the mapped file
   size_t bytes = 0;
-  int shard = 0;                     // index for File::shards()
+  int shard = 0;  // index for File::shards()
   int64_t cols() const { return dims.empty() ? 1 : dims[0]; }
-  int64_t rows() const;              // product of the other dims
+  int64_t rows() const;  // product of the other dims
 };
 
 class File {
