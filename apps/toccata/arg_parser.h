@@ -1,58 +1,80 @@
-// Command lines of the subcommands. The parsing library is heavy to compile, so it stays behind this header.
+// Command lines of the subcommands: options in the forms "--name value", "--name=value" and "-n value", where the
+// value is taken as it is (it may begin with a dash). Names may have several letters after one dash, as llama.cpp's
+// -ctk and -ub. "--" ends the options.
 //
 // Every fault is one line on stderr that names the option, its range and what was given, and exit code 2.
 #pragma once
 
 #include <cstdint>
-#include <memory>
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "base/result.h"
 
 namespace toccata::cli {
 
 class ArgParser {
  public:
   // command: as it is typed, for example "toccata run".
-  ArgParser(std::string command, std::string description);
-  ~ArgParser();
-  ArgParser(const ArgParser&) = delete;
-  ArgParser& operator=(const ArgParser&) = delete;
+  ArgParser(std::string command, std::string description)
+      : command_(std::move(command)), description_(std::move(description)) {}
 
   // Options added from here on are listed under this heading of the help.
-  void group(std::string title);
+  void group(std::string heading) { heading_ = std::move(heading); }
   // Shown after the options: examples, in full.
-  void footer(std::string text);
+  void footer(std::string text) { footer_ = std::move(text); }
 
   // names: "-m,--model". value keeps what it holds if the option is absent; the help shows that as the default.
-  void flag(const std::string& names, bool& value, const std::string& help);
-  void text(const std::string& names, std::string& value, const std::string& placeholder, const std::string& help);
-  void choice(const std::string& names, std::string& value, std::vector<std::string> allowed, const std::string& help);
-  void integer(const std::string& names, int64_t& value, int64_t low, int64_t high, const std::string& help);
-  void number(const std::string& names, float& value, float low, float high, const std::string& help);
-  // May be given several times; each adds one text, taken as it is.
-  void texts(const std::string& names, std::vector<std::string>& values, const std::string& placeholder,
-             const std::string& help);
+  void flag(std::string_view names, bool& value, std::string help);
+  void text(std::string_view names, std::string& value, std::string placeholder, std::string help);
+  void choice(std::string_view names, std::string& value, std::vector<std::string> allowed, std::string help);
+  void integer(std::string_view names, int64_t& value, int64_t low, int64_t high, std::string help);
+  void number(std::string_view names, float& value, float low, float high, std::string help);
+  // May be given several times; each use adds one text.
+  void texts(std::string_view names, std::vector<std::string>& values, std::string placeholder, std::string help);
   // Comma-separated, and may be given several times; the first use replaces the default.
-  void integers(const std::string& names, std::vector<int64_t>& values, int64_t low, int64_t high,
-                const std::string& help);
-  // Arguments without a dash.
-  void positionals(const std::string& name, std::vector<std::string>& values, const std::string& help);
+  void integers(std::string_view names, std::vector<int64_t>& values, int64_t low, int64_t high, std::string help);
+  // Arguments that are no options. Without this they are a fault.
+  void positionals(std::string placeholder, std::vector<std::string>& values, std::string help);
 
   // nullopt: go on. Else the exit code: 0 after --help (printed to stdout), 2 after a fault (printed to stderr).
   std::optional<int> parse(int argc, char** argv);
-  bool given(const std::string& name) const;  // for example "--seed"
+  bool given(std::string_view name) const;  // for example "--seed"
 
-  // Prints "command: message" with a hint to --help and returns 2, for faults found after parsing.
+  // Prints "command: message" with a hint to --help and returns 2; also for faults found after parsing.
   int usage_error(const std::string& message) const;
 
  private:
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
+  struct Option {
+    std::vector<std::string> names;
+    std::string placeholder;  // empty: the option takes no value
+    std::string help;
+    std::string default_value;
+    std::string heading;
+    std::function<Status(const std::string& value)> take;
+    bool given = false;
+  };
+  Option& add(std::string_view names, std::string placeholder, std::string help, std::string default_value,
+              std::function<Status(const std::string&)> take);
+  Option* find(std::string_view name);
+  Status take_argument(const std::vector<std::string>& args, size_t& at);
+  std::string unknown(const std::string& name) const;
+  void print_help() const;
+
+  std::string command_, description_, heading_, footer_;
+  std::vector<Option> options_;
+  std::vector<std::string>* positionals_ = nullptr;
+  std::string positional_placeholder_, positional_help_;
 };
 
 // The whole text as a number; nullopt if it is anything else or does not fit. Independent of the locale.
-std::optional<int64_t> parse_integer(const std::string& text);
-std::optional<double> parse_number(const std::string& text);
+std::optional<int64_t> parse_integer(std::string_view text);
+std::optional<double> parse_number(std::string_view text);
+
+// Outside text, fit for one line of a terminal: control characters as '?', long texts cut.
+std::string printable(std::string_view text);
 
 }  // namespace toccata::cli

@@ -1,0 +1,100 @@
+#include "loaded_model.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <mutex>
+
+#include "base/clock.h"
+
+namespace toccata::cli {
+namespace {
+
+constexpr int64_t kDefaultContext = 8192;
+
+// Redraws at most ten times a second, and not at all in the first second: small models should not flicker.
+class ProgressBar {
+ public:
+  ProgressBar() : on_(isatty(STDERR_FILENO) == 1), start_(monotonic_seconds()) {}
+  ~ProgressBar() {
+    if (drawn_) std::fputs("\r\x1b[K", stderr);
+  }
+  void show(double share) {
+    if (!on_) return;
+    const std::lock_guard lock(mutex_);
+    const double now = monotonic_seconds();
+    if (now - start_ < 1.0 || now - last_ < 0.1) return;
+    last_ = now;
+    drawn_ = true;
+    constexpr int kWidth = 40;
+    const int filled = static_cast<int>(std::clamp(share, 0.0, 1.0) * kWidth);
+    std::fprintf(stderr, "\rloading [%-*s] %3.0f %%", kWidth, std::string(static_cast<size_t>(filled), '#').c_str(),
+                 share * 100);
+    std::fflush(stderr);
+  }
+
+ private:
+  const bool on_;
+  const double start_;
+  std::mutex mutex_;
+  double last_ = 0;
+  bool drawn_ = false;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<LoadedModel>> load_text_side(const std::string& path) {
+  if (path.empty()) return fail(ErrorCode::kInvalidArgument, "no model given: use -m FILE");
+  auto m = std::make_unique<LoadedModel>();
+  Result<std::shared_ptr<const gguf::File>> file = gguf::File::open(path);
+  if (!file) return tl::unexpected(file.error());
+  m->file = std::move(*file);
+  Result<std::unique_ptr<Tokenizer>> tokenizer = Tokenizer::from_gguf(*m->file);
+  if (!tokenizer) return tl::unexpected(tokenizer.error());
+  m->tokenizer = std::move(*tokenizer);
+  return m;
+}
+
+Result<std::unique_ptr<LoadedModel>> load_model(const ModelOptions& options, const LoadNeeds& needs) {
+  const double start = monotonic_seconds();
+  Result<std::unique_ptr<LoadedModel>> loaded = load_text_side(options.path);
+  if (!loaded) return loaded;
+  LoadedModel& m = **loaded;
+
+  Result<model::ModelConfig> config = model::read_config(*m.file);
+  if (!config) return tl::unexpected(config.error());
+  m.context = needs.context > 0 ? needs.context : options.context;
+  if (m.context == 0) m.context = std::min(config->context_length, kDefaultContext);
+
+  ProgressBar bar;
+  model::RunnerOptions run;
+  run.threads = static_cast<int>(options.threads);
+  run.max_rows = needs.most_rows > 0 ? needs.most_rows : std::min(options.chunk, m.context);
+  run.max_logit_rows = std::min(needs.logit_rows, run.max_rows);
+  run.attention = attention_method(options.attention);
+  run.k_type = cache_type(options.k_type);
+  run.v_type = cache_type(options.v_type);
+  run.progress = [&bar](double share) { bar.show(share); };
+  Result<std::unique_ptr<model::ModelRunner>> runner = model::ModelRunner::load(m.file, run);
+  if (!runner) return tl::unexpected(runner.error());
+  m.runner = std::move(*runner);
+  if (m.tokenizer->vocab_size() > m.vocab()) {
+    return fail(ErrorCode::kInvalidFile, "'" + options.path + "': the tokenizer has " +
+                                             std::to_string(m.tokenizer->vocab_size()) +
+                                             " tokens, but the output layer only " + std::to_string(m.vocab()));
+  }
+  const int64_t blocks = (m.context + kernels::kKvBlock - 1) / kernels::kKvBlock * needs.sequences;
+  Result<kv::Pool> pool = kv::Pool::create(m.runner->kv_layout(), blocks);
+  if (!pool) return tl::unexpected(pool.error());
+  m.pool.emplace(std::move(*pool));
+  m.load_seconds = monotonic_seconds() - start;
+  return loaded;
+}
+
+int report(const char* command, const Error& error) {
+  std::fprintf(stderr, "toccata %s: %s\n", command, error.message.c_str());
+  return 1;
+}
+
+}  // namespace toccata::cli

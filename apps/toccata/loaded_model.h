@@ -1,0 +1,43 @@
+// A model ready to run: file, tokenizer, runner and a KV pool, loaded as the options say.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "base/result.h"
+#include "engine/session.h"
+#include "format/gguf/gguf.h"
+#include "model/runner.h"
+#include "options.h"
+#include "text/tokenizer/tokenizer.h"
+
+namespace toccata::cli {
+
+struct LoadedModel {
+  std::shared_ptr<const gguf::File> file;
+  std::unique_ptr<Tokenizer> tokenizer;
+  std::unique_ptr<model::ModelRunner> runner;
+  std::optional<kv::Pool> pool;
+  int64_t context = 0;        // tokens that one sequence may have
+  double load_seconds = 0.0;
+
+  int32_t vocab() const { return static_cast<int32_t>(runner->config().vocab); }
+};
+
+struct LoadNeeds {
+  int64_t context = 0;       // overrides options.context if above 0
+  int64_t sequences = 1;     // that share the pool, each of `context` tokens
+  int64_t logit_rows = 1;    // most rows of logits in one step
+  int64_t most_rows = 0;     // overrides options.chunk if above 0
+};
+
+// Shows a progress bar on a terminal once loading has taken a second.
+Result<std::unique_ptr<LoadedModel>> load_model(const ModelOptions& options, const LoadNeeds& needs);
+
+// Tokenizer and file alone.
+Result<std::unique_ptr<LoadedModel>> load_text_side(const std::string& path);
+
+// "command: message" on stderr; returns 1.
+int report(const char* command, const Error& error);
+
+}  // namespace toccata::cli

@@ -1,0 +1,79 @@
+#include "options.h"
+
+#include <algorithm>
+#include <random>
+
+namespace toccata::cli {
+
+void add_model_path(ArgParser& parser, ModelOptions& options) {
+  parser.text("-m,--model", options.path, "FILE", "GGUF model; of a split model any part");
+}
+
+void add_engine_options(ArgParser& parser, ModelOptions& options) {
+  constexpr int64_t kMost = 1 << 30;
+  parser.group("Engine");
+  parser.integer("-c,--ctx-size", options.context, 0, kMost, "tokens of prompt and answer; 0: the model's, at most 8192");
+  parser.integer("-t,--threads", options.threads, 0, 1024, "threads; 0: one per CPU");
+  parser.integer("-ub,--chunk-size", options.chunk, 1, 1 << 20, "most prompt tokens per step");
+  parser.choice("--attention", options.attention, {"flash", "naive"},
+                "flash: tiled; naive: the whole score matrix in memory, for comparison");
+  parser.choice("-ctk,--cache-type-k", options.k_type, {"f16", "bf16", "f32"}, "element type of cached keys");
+  parser.choice("-ctv,--cache-type-v", options.v_type, {"f16", "bf16", "f32"}, "element type of cached values");
+}
+
+attention::Method attention_method(const std::string& name) {
+  return name == "naive" ? attention::Method::kNaive : attention::Method::kFlash;
+}
+
+DType cache_type(const std::string& name) {
+  if (name == "f32") return DType::kF32;
+  return name == "bf16" ? DType::kBF16 : DType::kF16;
+}
+
+void add_sampling_options(ArgParser& parser, SamplingOptions& options) {
+  constexpr int64_t kMost = 1 << 30;
+  SamplingParams& p = options.params;
+  parser.group("Sampling");
+  parser.number("--temp", p.temperature, 0, 100, "temperature; 0: always the most likely token");
+  parser.integer("--top-k", options.top_k, -kMost, kMost, "only the N most likely tokens; 0: all");
+  parser.number("--top-p", p.top_p, 0, 1, "only the fewest likely tokens that hold this share; 1: all");
+  parser.number("--min-p", p.min_p, 0, 1, "only tokens at least this likely relative to the best; 0: all");
+  parser.number("--typical", p.typical_p, 0, 1, "locally typical sampling: the share to hold; 1: off");
+  parser.number("--repeat-penalty", p.repetition_penalty, 0, 100,
+                "logits of tokens that occurred are divided by it (multiplied if negative); 1: off");
+  parser.number("--presence-penalty", p.presence_penalty, -100, 100, "taken off the logits of tokens that occurred");
+  parser.number("--frequency-penalty", p.frequency_penalty, -100, 100, "taken off once per occurrence");
+  parser.integer("--repeat-last-n", options.last_n, -1, kMost, "tokens that penalties look back at; -1: all, 0: none");
+  parser.texts("-l,--logit-bias", options.biases, "ID+BIAS", "add BIAS to a token's logit, as 42+1.5, 42-1.5 or 42-inf");
+  parser.integer("-s,--seed", options.seed, -1, INT64_MAX, "random seed; -1: a new one each time, shown at the end");
+  parser.integer("--logprobs", options.logprobs, -1, 1 << 20,
+                 "write each token's log-probability and the N best ones to stderr, as JSON lines; -1: off");
+}
+
+Result<std::pair<int32_t, float>> parse_bias(const std::string& text) {
+  const size_t at = text.find_first_of("+-=", 1);
+  if (at != std::string::npos) {
+    const std::optional<int64_t> id = parse_integer(text.substr(0, at));
+    const std::string rest = text.substr(text[at] == '-' ? at : at + 1);
+    const std::optional<double> bias = parse_number(rest);
+    if (id && *id >= 0 && *id <= INT32_MAX && bias) return {{static_cast<int32_t>(*id), static_cast<float>(*bias)}};
+  }
+  return fail(ErrorCode::kInvalidArgument, "--logit-bias must be ID+BIAS or ID-BIAS, not '" + text.substr(0, 60) + "'");
+}
+
+Result<SamplingParams> resolve_sampling(const SamplingOptions& options, int32_t vocab) {
+  SamplingParams p = options.params;
+  p.top_k = static_cast<int32_t>(std::max<int64_t>(0, options.top_k));
+  p.penalty_last_n = static_cast<int32_t>(options.last_n);
+  p.logprobs = static_cast<int32_t>(options.logprobs);
+  p.seed = options.seed >= 0 ? static_cast<uint64_t>(options.seed) : std::random_device{}();
+  for (const std::string& text : options.biases) {
+    Result<std::pair<int32_t, float>> bias = parse_bias(text);
+    if (!bias) return tl::unexpected(bias.error());
+    p.logit_bias.push_back(*bias);
+  }
+  if (Status s = p.validate(vocab); !s) return tl::unexpected(s.error());
+  return p;
+}
+
+}  // namespace toccata::cli

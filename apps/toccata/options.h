@@ -1,0 +1,45 @@
+// Options that several subcommands share: the model and how it is run, and sampling.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "arg_parser.h"
+#include "base/result.h"
+#include "model/runner.h"
+#include "sampling/params.h"
+
+namespace toccata::cli {
+
+struct ModelOptions {
+  std::string path;
+  int64_t context = 0;      // tokens; 0: the model's, at most 8192
+  int64_t threads = 0;      // 0: all CPUs of this process
+  int64_t chunk = 512;      // most prompt tokens per step
+  std::string attention = "flash";
+  std::string k_type = "f16", v_type = "f16";
+};
+
+void add_model_path(ArgParser& parser, ModelOptions& options);
+void add_engine_options(ArgParser& parser, ModelOptions& options);
+
+attention::Method attention_method(const std::string& name);  // "flash" or "naive"
+DType cache_type(const std::string& name);                    // "f16", "bf16" or "f32"
+
+struct SamplingOptions {
+  SamplingParams params;
+  int64_t top_k = 40, last_n = 64, seed = -1, logprobs = -1;
+  std::vector<std::string> biases;
+};
+
+void add_sampling_options(ArgParser& parser, SamplingOptions& options);
+
+// The parameters for a model of `vocab` tokens. A seed of -1 is replaced by a random one of 32 bits, which is easy
+// to type again. Error: kInvalidArgument, names the option.
+Result<SamplingParams> resolve_sampling(const SamplingOptions& options, int32_t vocab);
+
+// "ID+BIAS", "ID-BIAS", "ID=BIAS"; the bias may be -inf.
+Result<std::pair<int32_t, float>> parse_bias(const std::string& text);
+
+}  // namespace toccata::cli
