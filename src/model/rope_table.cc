@@ -44,10 +44,9 @@ RopeTable::RopeTable(const RopeConfig& rope, const YarnConfig& yarn, const float
 
 void RopeTable::fill(int64_t position, float* cos, float* sin) const {
   for (size_t i = 0; i < frequency_.size(); ++i) {
-    double s, c;
-    exact::sincos(static_cast<double>(position) * frequency_[i], &s, &c);
-    cos[i] = static_cast<float>(c * magnitude_);
-    sin[i] = static_cast<float>(s * magnitude_);
+    const exact::SinCos turn = exact::sincos(static_cast<double>(position) * frequency_[i]);
+    cos[i] = static_cast<float>(turn.cos * magnitude_);
+    sin[i] = static_cast<float>(turn.sin * magnitude_);
   }
 }
 

@@ -40,15 +40,18 @@ Decoder::Decoder(ModelConfig config, const RunnerOptions& options, const kernels
 
 Result<std::unique_ptr<ModelRunner>> Decoder::create(std::shared_ptr<const gguf::File> file, ModelConfig config,
                                                      const RunnerOptions& options) {
-  Result<const kernels::KernelSet*> kernels = kernels::select_kernels();
-  if (!kernels) return tl::unexpected(kernels.error());
   RunnerOptions o = options;
+  if (!o.kernels) {
+    Result<const kernels::KernelSet*> kernels = kernels::select_kernels();
+    if (!kernels) return tl::unexpected(kernels.error());
+    o.kernels = *kernels;
+  }
   if (o.threads == 0) o.threads = cpu_features().logical_cpus;
   if (o.threads < 1 || o.threads > 1024) return fail(ErrorCode::kInvalidArgument, "threads must be 1 to 1024");
   if (o.max_rows < 1 || o.max_rows > (1 << 20)) {
     return fail(ErrorCode::kInvalidArgument, "the most tokens per step must be 1 to 1048576");
   }
-  std::unique_ptr<Decoder> d(new Decoder(std::move(config), o, *kernels));
+  std::unique_ptr<Decoder> d(new Decoder(std::move(config), o, o.kernels));
   Result<std::unique_ptr<Weights>> weights = Weights::load(std::move(file), d->config_, d->threads_, o.progress);
   if (!weights) return tl::unexpected(weights.error());
   d->weights_ = std::move(*weights);

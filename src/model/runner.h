@@ -38,6 +38,7 @@ struct RunnerOptions {
   int64_t max_logit_rows = 512;          // most logit rows in one step
   attention::Method attention = attention::Method::kFlash;
   DType k_type = DType::kF16, v_type = DType::kF16;
+  const kernels::KernelSet* kernels = nullptr;  // null: kernels::select_kernels(); tests compare several
   std::function<void(double)> progress;  // 0..1 while loading; may be empty
 };
 
