@@ -23,15 +23,15 @@ struct Span {
 struct Args {
   const kv::Pool* pool = nullptr;
   int layer = 0;
-  int heads = 0;            // query heads, a multiple of the layout's kv_heads
+  int heads = 0;  // query heads, a multiple of the layout's kv_heads
   float scale = 1.0f;
-  int64_t window = 0;       // > 0: query at p sees keys j with p - window < j <= p; 0: all j <= p
+  int64_t window = 0;  // > 0: query at p sees keys j with p - window < j <= p; 0: all j <= p
   std::span<const Span> spans;
-  const float* q = nullptr; // [rows][heads * head_dim], rows q_stride floats apart
-  const float* k = nullptr; // [rows][kv_heads * head_dim], written to the cache first, and read back from it
+  const float* q = nullptr;  // [rows][heads * head_dim], rows q_stride floats apart
+  const float* k = nullptr;  // [rows][kv_heads * head_dim], written to the cache first, and read back from it
   const float* v = nullptr;
   size_t q_stride = 0, k_stride = 0, v_stride = 0;
-  float* out = nullptr;     // [rows][heads * head_dim]
+  float* out = nullptr;  // [rows][heads * head_dim]
   size_t out_stride = 0;
 };
 

@@ -13,10 +13,13 @@ struct VecKernels {
   // w may be null (no weight). out may equal x.
   void (*rms_norm)(const float* x, const float* w, int64_t n, float eps, float* out);
 
-  void (*add)(const float* x, const float* y, int64_t n, float* out);           // out[i] = x[i] + y[i]
-  void (*scale)(const float* x, float s, int64_t n, float* out);                // out[i] = x[i] * s
-  void (*silu_mul)(const float* gate, const float* up, int64_t n, float* out);  // silu(gate) * up
-  void (*gelu_mul)(const float* gate, const float* up, int64_t n, float* out);  // gelu_tanh(gate) * up
+  void (*add)(const float* x, const float* y, int64_t n, float* out);  // out[i] = x[i] + y[i]
+  void (*scale)(const float* x, float s, int64_t n, float* out);       // out[i] = x[i] * s
+
+  // out[i] = act(gate[i]) * up[i]; act(x) = x / (1 + exp(-y)), y = x (silu) or y = x fma(x x, kGeluCubic,
+  // kGeluLinear) (gelu, tanh form), exp as in kernels/exp2.h. out may equal gate or up.
+  void (*silu_mul)(const float* gate, const float* up, int64_t n, float* out);
+  void (*gelu_mul)(const float* gate, const float* up, int64_t n, float* out);
 
   // Rotary embedding of `heads` heads of `head_dim` floats, in place. cos and sin have rot_dim / 2 entries.
   // interleaved: pairs (2 i, 2 i + 1) (llama's GGUF order), else (i, i + rot_dim / 2) (NeoX).

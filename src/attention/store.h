@@ -1,0 +1,11 @@
+// Writing the K and V rows of a step into the cache.
+#pragma once
+
+#include "attention/attention.h"
+
+namespace toccata::attention {
+
+// Called by every thread of the team; on return all rows are in the cache and visible to all.
+void store_step(Team& team, const Args& args, const kernels::AttnKernels& kernels);
+
+}  // namespace toccata::attention

@@ -1,0 +1,55 @@
+// Reference of the element-wise kernels: the order of operations that every instruction set repeats.
+#include "kernels/vec.h"
+
+#include "kernels/generic/vec_math.h"
+
+namespace toccata::kernels::generic {
+namespace {
+
+void rms_norm(const float* x, const float* w, int64_t n, float eps, float* out) {
+  float lane[16] = {};
+  for (int64_t i = 0; i < n; ++i) lane[i % 16] = std::fma(x[i], x[i], lane[i % 16]);
+  const float r = 1.0f / std::sqrt(tree16(lane) / static_cast<float>(n) + eps);
+  for (int64_t i = 0; i < n; ++i) out[i] = w ? (x[i] * r) * w[i] : x[i] * r;
+}
+
+void add(const float* x, const float* y, int64_t n, float* out) {
+  for (int64_t i = 0; i < n; ++i) out[i] = x[i] + y[i];
+}
+
+void scale(const float* x, float s, int64_t n, float* out) {
+  for (int64_t i = 0; i < n; ++i) out[i] = x[i] * s;
+}
+
+void silu_mul(const float* gate, const float* up, int64_t n, float* out) {
+  for (int64_t i = 0; i < n; ++i) out[i] = gate[i] / (1.0f + exp_poly(-gate[i])) * up[i];
+}
+
+void gelu_mul(const float* gate, const float* up, int64_t n, float* out) {
+  for (int64_t i = 0; i < n; ++i) {
+    const float x = gate[i];
+    const float y = x * std::fma(x * x, kGeluCubic, kGeluLinear);
+    out[i] = x / (1.0f + exp_poly(-y)) * up[i];
+  }
+}
+
+void rope(float* x, int64_t heads, int64_t head_dim, int64_t rot_dim, const float* cos, const float* sin,
+          bool interleaved) {
+  const int64_t half = rot_dim / 2;
+  for (int64_t h = 0; h < heads; ++h, x += head_dim) {
+    for (int64_t i = 0; i < half; ++i) {
+      float& a = x[interleaved ? 2 * i : i];
+      float& b = x[interleaved ? 2 * i + 1 : i + half];
+      const float x0 = a, x1 = b;
+      a = std::fma(x0, cos[i], -(x1 * sin[i]));
+      b = std::fma(x0, sin[i], x1 * cos[i]);
+    }
+  }
+}
+
+}  // namespace
+
+extern const VecKernels kVec;
+const VecKernels kVec = {rms_norm, add, scale, silu_mul, gelu_mul, rope};
+
+}  // namespace toccata::kernels::generic

@@ -1,0 +1,94 @@
+#include "kv/pool.h"
+
+#include <limits>
+#include <new>
+#include <string>
+
+#include "base/check.h"
+
+namespace toccata::kv {
+namespace {
+
+bool supported(DType type) { return type == DType::kF32 || type == DType::kF16 || type == DType::kBF16; }
+
+size_t run_bytes(DType type, int head_dim) {
+  return row_bytes(type, static_cast<int64_t>(kernels::kKvBlock) * head_dim);
+}
+
+Status check(const Layout& layout, int64_t blocks) {
+  const auto refuse = [](std::string what) { return fail(ErrorCode::kInvalidArgument, std::move(what)); };
+  for (DType type : {layout.k_type, layout.v_type}) {
+    if (!supported(type)) {
+      return refuse("the KV cache cannot hold " + std::string(dtype_info(type).name) + "; use f16, bf16 or f32");
+    }
+  }
+  if (layout.head_dim < 8 || layout.head_dim > kernels::kMaxHeadDim || layout.head_dim % 8 != 0) {
+    return refuse("a head size of " + std::to_string(layout.head_dim) + " is not a multiple of 8 from 8 to " +
+                  std::to_string(kernels::kMaxHeadDim));
+  }
+  if (layout.layers < 1 || layout.layers > 65536 || layout.kv_heads < 1 || layout.kv_heads > 65536) {
+    return refuse("a KV cache of " + std::to_string(layout.layers) + " layers and " + std::to_string(layout.kv_heads) +
+                  " heads is out of range");
+  }
+  if (blocks < 1 || blocks > std::numeric_limits<BlockId>::max()) {
+    return refuse("a KV cache of " + std::to_string(blocks) + " blocks is out of range");
+  }
+  return {};
+}
+
+}  // namespace
+
+size_t Layout::k_bytes() const { return run_bytes(k_type, head_dim); }
+size_t Layout::v_bytes() const { return run_bytes(v_type, head_dim); }
+size_t Layout::block_bytes() const { return head_bytes() * static_cast<size_t>(kv_heads); }
+size_t Layout::bytes_per_token() const {
+  return block_bytes() / static_cast<size_t>(kernels::kKvBlock) * static_cast<size_t>(layers);
+}
+
+Result<Pool> Pool::create(const Layout& layout, int64_t blocks) {
+  if (Status s = check(layout, blocks); !s) return tl::unexpected(s.error());
+  Pool pool;
+  pool.layout_ = layout;
+  pool.head_bytes_ = layout.head_bytes();
+  pool.block_bytes_ = layout.block_bytes();  // at most 2^16 heads of 2^17 bytes
+  pool.capacity_ = blocks;
+  size_t bytes;
+  if (__builtin_mul_overflow(pool.block_bytes_, static_cast<size_t>(blocks), &bytes)) {
+    return fail(ErrorCode::kInvalidArgument,
+                "a KV cache of " + std::to_string(blocks) + " blocks is beyond the address space");
+  }
+  try {
+    for (int i = 0; i < layout.layers; ++i) {
+      Result<AlignedBuffer> layer = AlignedBuffer::allocate(bytes);
+      if (!layer) return tl::unexpected(layer.error());
+      pool.layers_.push_back(std::move(*layer));
+    }
+    pool.used_.assign(static_cast<size_t>(blocks), false);
+    pool.free_.resize(static_cast<size_t>(blocks));
+  } catch (const std::bad_alloc&) {
+    return fail(ErrorCode::kResourceExhausted,
+                "cannot allocate the table of " + std::to_string(blocks) + " KV cache blocks");
+  }
+  // Taken from the back: fresh memory is used in ascending order, then the block released last (warm in the caches).
+  for (size_t i = 0; i < pool.free_.size(); ++i) pool.free_[i] = static_cast<BlockId>(pool.free_.size() - 1 - i);
+  return pool;
+}
+
+Result<BlockId> Pool::allocate() {
+  if (free_.empty()) {
+    return fail(ErrorCode::kResourceExhausted,
+                "all " + std::to_string(capacity_) + " blocks of the KV cache are in use");
+  }
+  const BlockId block = free_.back();
+  free_.pop_back();
+  used_[static_cast<size_t>(block)] = true;
+  return block;
+}
+
+void Pool::release(BlockId block) {
+  TOCCATA_CHECK(block >= 0 && block < capacity_ && used_[static_cast<size_t>(block)]);
+  used_[static_cast<size_t>(block)] = false;
+  free_.push_back(block);  // never beyond the capacity reserved by create()
+}
+
+}  // namespace toccata::kv
