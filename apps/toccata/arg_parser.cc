@@ -16,7 +16,7 @@ std::string shortest(float x) {
 }
 
 Status wrong(const std::string& expected, const std::string& value) {
-  return fail(ErrorCode::kInvalidArgument, "must be " + expected + ", not '" + printable(value) + "'");
+  return fail(ErrorCode::kInvalidArgument, "must be " + expected + ", not " + quoted(value));
 }
 
 Result<int64_t> integer_within(const std::string& value, int64_t low, int64_t high) {
@@ -72,10 +72,11 @@ std::optional<T> parse_whole(std::string_view text) {
 std::optional<int64_t> parse_integer(std::string_view text) { return parse_whole<int64_t>(text); }
 std::optional<double> parse_number(std::string_view text) { return parse_whole<double>(text); }
 
-std::string printable(std::string_view text) {
-  std::string out;
+std::string quoted(std::string_view text) {
+  std::string out(1, '\'');
   for (const char c : text.substr(0, 60)) out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
-  return text.size() > 60 ? out + "..." : out;
+  out += text.size() > 60 ? "...'" : "'";
+  return out;
 }
 
 ArgParser::Option& ArgParser::add(std::string_view names, std::string placeholder, std::string help,
@@ -187,14 +188,14 @@ std::string ArgParser::unknown(const std::string& name) const {
       }
     }
   }
-  return "there is no option '" + printable(name) + "'" + (nearest ? "; did you mean " + *nearest + "?" : "");
+  return "there is no option " + quoted(name) + (nearest ? "; did you mean " + *nearest + "?" : "");
 }
 
 Status ArgParser::take_argument(const std::vector<std::string>& args, size_t& at) {
   const std::string& arg = args[at++];
   if (arg.size() < 2 || arg[0] != '-') {
     if (positionals_ == nullptr) {
-      return fail(ErrorCode::kInvalidArgument, "'" + printable(arg) + "' is not an option, and no other arguments are taken");
+      return fail(ErrorCode::kInvalidArgument, quoted(arg) + " is not an option, and no other arguments are taken");
     }
     positionals_->push_back(arg);
     return {};

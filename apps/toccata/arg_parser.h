@@ -74,7 +74,7 @@ class ArgParser {
 std::optional<int64_t> parse_integer(std::string_view text);
 std::optional<double> parse_number(std::string_view text);
 
-// Outside text, fit for one line of a terminal: control characters as '?', long texts cut.
-std::string printable(std::string_view text);
+// Outside text in quotes, fit for one line of a terminal: control characters as '?', long texts cut.
+std::string quoted(std::string_view text);
 
 }  // namespace toccata::cli

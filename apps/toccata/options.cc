@@ -58,7 +58,7 @@ Result<std::pair<int32_t, float>> parse_bias(const std::string& text) {
     const std::optional<double> bias = parse_number(rest);
     if (id && *id >= 0 && *id <= INT32_MAX && bias) return {{static_cast<int32_t>(*id), static_cast<float>(*bias)}};
   }
-  return fail(ErrorCode::kInvalidArgument, "--logit-bias must be ID+BIAS or ID-BIAS, not '" + text.substr(0, 60) + "'");
+  return fail(ErrorCode::kInvalidArgument, "--logit-bias must be ID+BIAS or ID-BIAS, not " + quoted(text));
 }
 
 Result<SamplingParams> resolve_sampling(const SamplingOptions& options, int32_t vocab) {
