@@ -1,0 +1,24 @@
+// GPT-2's alphabet: a printable character for each byte, so that a BPE vocabulary can be stored as text.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace toccata {
+
+// Bytes 21..7E, A1..AC and AE..FF stand for themselves (as code points); the other 68, in ascending order, are
+// U+0100, U+0101, ... (bytes_to_unicode in OpenAI's gpt-2 encoder.py).
+char32_t byte_to_letter(uint8_t byte);
+// -1 when the code point is no letter of the alphabet.
+int letter_to_byte(char32_t code_point);
+
+// The bytes that a stored text stands for; nullopt when a character is not in the alphabet.
+std::optional<std::string> letters_to_bytes(std::string_view text);
+std::string bytes_to_letters(std::string_view bytes);
+
+// "<0x0A>" -> 10; -1 for any other text.
+int parse_byte_token(std::string_view text);
+
+}  // namespace toccata
