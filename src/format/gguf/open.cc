@@ -69,6 +69,7 @@ class Parser {
   // Parses a mapped file; its tensors get the shard number `number`.
   static Result<Shard> parse(const MappedFile& mapped, int64_t number);
   Status open_all(std::unique_ptr<MappedFile> given, Shard shard);
+  Status open_parts(const std::string& given_path, const Split& split);
   Status open_part(const std::string& path, int64_t number, const Split& of);
   Status add(std::unique_ptr<MappedFile> mapped, Shard shard);
 
@@ -125,23 +126,32 @@ Status Parser::open_all(std::unique_ptr<MappedFile> given, Shard shard) {
   const std::string path = given->path();
   const auto split = read_split(shard, path);
   if (!split) return tl::unexpected<Error>(split.error());
-  if (split->count == 1) return add(std::move(given), std::move(shard));
-  const std::string suffix = part_path("", split->index + 1, split->count);
-  if (!path.ends_with(suffix)) {
-    return fail(ErrorCode::kInvalidFile, path + ": this is part " + std::to_string(split->index + 1) + " of " +
-                                             std::to_string(split->count) +
+  if (split->count == 1) {
+    if (auto ok = add(std::move(given), std::move(shard)); !ok) return ok;
+  } else if (auto ok = open_parts(path, *split); !ok) {
+    return ok;
+  }
+  const size_t found = file_->tensors_.size();
+  if (split->tensors >= 0 && static_cast<size_t>(split->tensors) != found) {
+    return fail(ErrorCode::kInvalidFile, path + ": metadata key 'split.tensors.count' says " +
+                                             std::to_string(split->tensors) + " tensors, but the model holds " +
+                                             std::to_string(found));
+  }
+  return {};
+}
+
+// The given part is opened once more with the others: a mapping is cheap, and so all parts take one way.
+Status Parser::open_parts(const std::string& given_path, const Split& split) {
+  const std::string suffix = part_path("", split.index + 1, split.count);
+  if (!given_path.ends_with(suffix)) {
+    return fail(ErrorCode::kInvalidFile, given_path + ": this is part " + std::to_string(split.index + 1) + " of " +
+                                             std::to_string(split.count) +
                                              " of a split model, but its name does not end in '" + suffix +
                                              "', so the other parts cannot be found");
   }
-  const std::string prefix = path.substr(0, path.size() - suffix.size());
-  int64_t total = split->tensors;
-  for (int64_t part = 0; part < split->count; ++part) {
-    // The given part is read again with its number; the mapping is cheap and the code has one path.
-    if (auto ok = open_part(part_path(prefix, part + 1, split->count), part, *split); !ok) return ok;
-  }
-  if (total >= 0 && static_cast<size_t>(total) != file_->tensors_.size()) {
-    return fail(ErrorCode::kInvalidFile, path + ": metadata key 'split.tensors.count' says " + std::to_string(total) +
-                                             " tensors, but the parts hold " + std::to_string(file_->tensors_.size()));
+  const std::string prefix = given_path.substr(0, given_path.size() - suffix.size());
+  for (int64_t part = 0; part < split.count; ++part) {
+    if (auto ok = open_part(part_path(prefix, part + 1, split.count), part, split); !ok) return ok;
   }
   return {};
 }

@@ -101,6 +101,12 @@ class Writer {
     return *this;
   }
 
+  // Bytes after the last record in place of anything else.
+  Writer& raw_tail(std::string_view bytes) {
+    records_.raw(bytes);
+    return *this;
+  }
+
   std::string bytes() const {
     Bytes file;
     file.raw("GGUF").number(version);
