@@ -79,6 +79,7 @@ Result<std::unique_ptr<LoadedModel>> load_model(const ModelOptions& options, con
   Result<std::unique_ptr<model::ModelRunner>> runner = model::ModelRunner::load(m.file, run);
   if (!runner) return tl::unexpected(runner.error());
   m.runner = std::move(*runner);
+  m.threads = m.runner->options().threads;
   if (m.tokenizer->vocab_size() > m.vocab()) {
     return fail(ErrorCode::kInvalidFile, "'" + options.path + "': the tokenizer has " +
                                              std::to_string(m.tokenizer->vocab_size()) +

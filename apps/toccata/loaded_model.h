@@ -19,6 +19,7 @@ struct LoadedModel {
   std::unique_ptr<model::ModelRunner> runner;
   std::optional<kv::Pool> pool;
   int64_t context = 0;        // tokens that one sequence may have
+  int threads = 1;
   double load_seconds = 0.0;
 
   int32_t vocab() const { return static_cast<int32_t>(runner->config().vocab); }
