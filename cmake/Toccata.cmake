@@ -15,6 +15,12 @@ target_include_directories(toccata_flags INTERFACE ${CMAKE_SOURCE_DIR}/src ${CMA
 target_compile_options(toccata_flags INTERFACE -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion
                        -Werror=return-type -ffp-contract=off -fno-math-errno)
 target_link_libraries(toccata_flags INTERFACE Threads::Threads)
+if(TOCCATA_WERROR)
+  target_compile_options(toccata_flags INTERFACE -Werror)
+endif()
+if(TOCCATA_FUZZ)  # coverage counters in the libraries, too
+  target_compile_options(toccata_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
 if(TOCCATA_SANITIZE)
   target_compile_options(toccata_flags INTERFACE -fsanitize=${TOCCATA_SANITIZE} -fno-omit-frame-pointer
                          -fno-sanitize-recover=all -g)
