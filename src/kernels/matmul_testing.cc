@@ -54,7 +54,7 @@ std::vector<std::byte> make_rows(DType type, int64_t rows, int64_t cols, Fill fi
       put_float(type, block, normal(rng));
       continue;
     }
-    const auto constant = static_cast<std::byte>(fill == Fill::kAllOneBits ? 255 : 0);
+    const auto constant = static_cast<std::byte>(fill == Fill::kAllOneBits ? 255 : fill == Fill::kLowest ? 128 : 0);
     for (size_t i = 0; i < step; ++i) block[i] = fill == Fill::kRandom ? static_cast<std::byte>(rng()) : constant;
     const HalfFields h = half_fields(type);
     if (h.first >= 0) put_half(block + h.first, rng() % 16 == 0 ? 0.0f : 0.02f * normal(rng));

@@ -10,7 +10,8 @@
 
 namespace toccata::kernels::testing {
 
-enum class Fill { kRandom, kAllZeroBits, kAllOneBits };  // of the codes and sub-block scales
+// Of the codes and sub-block scales. kLowest: every byte 0x80, the lowest code and scale of Q8_0 and Q6_K.
+enum class Fill { kRandom, kAllZeroBits, kAllOneBits, kLowest };
 
 // `rows` rows of `cols` elements in GGUF's layout. f16 scales are finite, of both signs and sometimes zero.
 std::vector<std::byte> make_rows(DType type, int64_t rows, int64_t cols, Fill fill, std::mt19937& rng);

@@ -34,7 +34,7 @@ struct PackLayout {
   int sub_scale = -1;  // offsets of the sub-block scales and minima
   int sub_min = -1;
   int codes = 0;       // offset of the codes of the first run of 32
-  int run_bytes() const { return 64 * (low_bits + high_bits); }
+  constexpr int run_bytes() const { return 64 * (low_bits + high_bits); }
 };
 
 // mins: 0 none, 1 one f16 per row, 2 also a byte per sub-block (Q2_K keeps it in the sub-scale byte).
