@@ -29,7 +29,6 @@ class TestModel {
     settings_[full(key)] = std::move(value);
     return *this;
   }
-  TestModel& set(const std::string& key, const char* value) { return set(key, Setting(std::string(value))); }
   TestModel& drop(const std::string& key) {
     settings_.erase(full(key));
     return *this;
@@ -246,7 +245,7 @@ TEST(Config, OtherArchitecturesAndFeaturesAreRefusedByName) {
   EXPECT_TRUE(TestModel("llama").set("expert_count", 0u).config());
   EXPECT_EQ(TestModel("gemma3").set("final_logit_softcapping", 30.0f).refusal(kUnsupported),
             "metadata key 'gemma3.final_logit_softcapping': this feature is not supported");
-  EXPECT_EQ(TestModel("qwen2").set("attention.causal", Setting(false)).refusal(kUnsupported),
+  EXPECT_EQ(TestModel("qwen2").set("attention.causal", false).refusal(kUnsupported),
             "metadata key 'qwen2.attention.causal': only causal attention is supported");
 }
 
