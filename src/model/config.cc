@@ -27,7 +27,7 @@ constexpr Family kFamilies[] = {
 };
 
 constexpr int64_t kMaxLayers = 1000, kMaxDim = 999'999, kMaxHeadDim = 512, kMaxVocab = 1 << 24;
-constexpr int64_t kMaxContext = 1'000'000'000;
+constexpr int64_t kMaxContext = 1'000'000'000, kMaxHeads = 65536;
 constexpr double kMinBase = 1.0 + 1e-6, kMaxBase = 1e15, kMaxFactor = 1e6;
 
 Result<const Family*> find_family(const gguf::File& file) {
@@ -65,8 +65,8 @@ void read_shape(MetadataReader& in, ModelConfig& c) {
   c.context_length = in.integer("context_length", 1, kMaxContext);
   c.dim = static_cast<int>(in.integer("embedding_length", 1, kMaxDim));
   c.ff_dim = static_cast<int>(in.per_layer("feed_forward_length", c.layers, 1, kMaxDim));
-  c.heads = static_cast<int>(in.per_layer("attention.head_count", c.layers, 1, kMaxDim));
-  c.kv_heads = static_cast<int>(in.per_layer("attention.head_count_kv", c.layers, 1, kMaxDim, c.heads));
+  c.heads = static_cast<int>(in.per_layer("attention.head_count", c.layers, 1, kMaxHeads));
+  c.kv_heads = static_cast<int>(in.per_layer("attention.head_count_kv", c.layers, 1, kMaxHeads, c.heads));
   if (in.failed()) return;
   if (c.heads % c.kv_heads != 0) {
     return in.invalid("attention.head_count_kv", "the " + std::to_string(c.heads) +
