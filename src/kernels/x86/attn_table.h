@@ -1,0 +1,213 @@
+// The table of attention kernels for one instruction set, made of the tile products and the softmax on 16 lanes.
+#pragma once
+
+#include "kernels/x86/attn_body.h"
+
+namespace toccata::kernels {
+namespace {
+
+constexpr float kNone = -__builtin_inff();
+
+template <class L>
+struct AttnBody {
+  // --- storing -------------------------------------------------------------------------------------------------------
+
+  static void store_k(DType type, const float* src, size_t stride, int head_dim, int slot, int tokens, std::byte* k) {
+    for (int t = 0; t < tokens; ++t, src += stride) {
+      for (int d = 0; d < head_dim; d += 8) {
+        const int to = d * kKvBlock + slot + t;
+        if (type == DType::kF32) {
+          float* out = reinterpret_cast<float*>(k) + to;
+          for (int i = 0; i < 8; ++i) out[i * kKvBlock] = src[d + i];
+        } else {
+          alignas(16) uint16_t half[8];
+          _mm_store_si128(reinterpret_cast<__m128i*>(half), narrow8(_mm256_loadu_ps(src + d), type));
+          uint16_t* out = reinterpret_cast<uint16_t*>(k) + to;
+          for (int i = 0; i < 8; ++i) out[i * kKvBlock] = half[i];
+        }
+      }
+    }
+  }
+
+  static void store_v(DType type, const float* src, size_t stride, int head_dim, int slot, int tokens, std::byte* v) {
+    for (int t = 0; t < tokens; ++t, src += stride) {
+      for (int d = 0; d < head_dim; d += 8) {
+        const __m256 value = _mm256_loadu_ps(src + d);
+        const int to = (slot + t) * head_dim + d;
+        if (type == DType::kF32) {
+          _mm256_storeu_ps(reinterpret_cast<float*>(v) + to, value);
+        } else {
+          _mm_storeu_si128(reinterpret_cast<__m128i*>(v + 2 * to), narrow8(value, type));
+        }
+      }
+    }
+  }
+
+  // --- inner products ------------------------------------------------------------------------------------------------
+
+  // Scores of panels with a visible key; others are left as they are, and keys are not masked yet.
+  template <class Keys>
+  static TOCCATA_INLINE void products(Keys, const AttnTile& tile, const View& view, const std::byte* const* blocks,
+                                      float* k, float* s, size_t stride) {
+    if (!Keys::direct(tile)) Keys::load(tile, view.first / 16, (view.end + 15) / 16, blocks, k);
+    const RowGroups<L> groups(tile.rows);
+    for (int g = 0; g < groups.count; ++g) {
+      const int begin = groups.begin(g), end = groups.begin(g + 1);
+      Keys::scores(tile, begin, end, view.first_panel(begin), view.end_panel(end - 1), blocks, k, s, stride);
+    }
+  }
+
+  // O[r] = O[r] factor[r], then adds the visible keys.
+  template <class Values>
+  static TOCCATA_INLINE void weighted(Values, const AttnTile& tile, const View& view, const std::byte* const* blocks,
+                                      const float* p, size_t stride, const AttnScratch& scratch, float* o) {
+    if (!Values::direct(tile)) Values::load(tile, view.first, view.end, blocks, scratch.v);
+    const auto add = [&](int begin, int end, int from, int to, const float* scale) {
+      if (from < to) {
+        Values::accumulate(tile, begin, end, from, to, blocks, scratch.v, p, stride, scale, scratch.ones, o);
+      }
+    };
+    const RowGroups<L> groups(tile.rows);
+    for (int g = 0; g < groups.count; ++g) {
+      const int begin = groups.begin(g), end = groups.begin(g + 1);
+      if (view.full) {
+        add(begin, end, 0, kAttnTile, scratch.factor);
+        continue;
+      }
+      // Keys [lo, hi) are common to the rows of the group; what only some rows see goes row by row, before and after.
+      for (int r = begin; r < end; ++r) rescale_row(o + r * attn_o_stride(tile.head_dim), tile, scratch.factor[r]);
+      const int lo = view.lo[end - 1];
+      const int hi = view.hi[begin] > lo ? view.hi[begin] : lo;
+      for (int r = begin; r < end; ++r) add(r, r + 1, view.lo[r], lo < view.hi[r] ? lo : view.hi[r], scratch.ones);
+      add(begin, end, lo, hi, scratch.ones);
+      for (int r = begin; r < end; ++r) add(r, r + 1, hi > view.lo[r] ? hi : view.lo[r], view.hi[r], scratch.ones);
+    }
+  }
+
+  static TOCCATA_INLINE void rescale_row(float* o, const AttnTile& tile, float factor) {
+    for (int d = 0; d < attn_o_stride(tile.head_dim); d += 16) (L::load(o + d) * L::all(factor)).store(o + d);
+  }
+
+  // --- softmax -------------------------------------------------------------------------------------------------------
+
+  // exp2((from - to) c), to = -inf counting as 0.
+  static TOCCATA_INLINE float rescale(float from, float to, float c) {
+    alignas(64) float out[16];
+    exp2_poly(L::all((from - (to == kNone ? 0.0f : to)) * c)).store(out);
+    return out[0];
+  }
+
+  static TOCCATA_INLINE float largest(const float* s, int64_t n) {
+    L m = L::all(kNone);
+    for (int64_t i = 0; i < n; i += 16) m = L::max(L::load(s + i), m);
+    return m.largest();
+  }
+
+  // s becomes p, relative to the maximum m; returns the sum of p.
+  static TOCCATA_INLINE float exponentials(float* s, int64_t n, float m, float c) {
+    const L scale = L::all(c), shift = L::all((m == kNone ? 0.0f : m) * c);
+    L sum = L::all(0.0f);
+    for (int64_t i = 0; i < n; i += 16) {
+      const L p = exp2_poly(L::fms(L::load(s + i), scale, shift));
+      p.store(s + i);
+      sum = sum + p;
+    }
+    return sum.sum();
+  }
+
+  // Masks panels [first, end) of a row.
+  static TOCCATA_INLINE void mask_row(float* s, int first, int end, int lo, int hi) {
+    for (int p = first; p < end; ++p) L::keep(L::load(s + 16 * p), lo - 16 * p, hi - 16 * p).store(s + 16 * p);
+  }
+
+  // The online softmax of one tile: scores become probabilities, factor[r] is what O has to be scaled by.
+  static void softmax_tile(const AttnTile& tile, const View& view, const AttnState& state, const AttnScratch& scratch) {
+    for (int r = 0; r < tile.rows; ++r) {
+      const int first = view.first_panel(r), end = view.end_panel(r);
+      float* s = scratch.s + r * kAttnTile;
+      scratch.factor[r] = 1.0f;
+      if (!view.full) {
+        if (view.lo[r] >= view.hi[r]) continue;
+        mask_row(s, first, end, view.lo[r], view.hi[r]);
+      }
+      const float here = largest(s + 16 * first, 16 * (end - first));
+      const float m = state.m[r] < here ? here : state.m[r];
+      scratch.factor[r] = rescale(state.m[r], m, tile.c);
+      const float sum = exponentials(s + 16 * first, 16 * (end - first), m, tile.c);
+      state.l[r] = __builtin_fmaf(state.l[r], scratch.factor[r], sum);
+      state.m[r] = m;
+    }
+  }
+
+  // --- the table -----------------------------------------------------------------------------------------------------
+
+  static void split(const AttnTile& tile, int64_t begin, const std::byte* const* blocks, const AttnState& state,
+                    std::byte* memory) {
+    const AttnScratch scratch(tile.head_dim, memory);
+    for (int r = 0; r < tile.rows; ++r) {
+      state.m[r] = kNone;
+      state.l[r] = 0.0f;
+    }
+    __builtin_memset(state.o, 0, sizeof(float) * static_cast<size_t>(tile.rows * attn_o_stride(tile.head_dim)));
+    for (int t = 0; t < kAttnSplit / kAttnTile; ++t, blocks += kAttnTile / kKvBlock) {
+      const View view(tile, begin + t * kAttnTile);
+      if (view.empty()) continue;
+      with_type<L, KeyTile>(tile.k_type,
+                            [&](auto keys) { products(keys, tile, view, blocks, scratch.k, scratch.s, kAttnTile); });
+      softmax_tile(tile, view, state, scratch);
+      with_type<L, ValueTile>(tile.v_type, [&](auto values) {
+        weighted(values, tile, view, blocks, scratch.s, kAttnTile, scratch, state.o);
+      });
+    }
+  }
+
+  static void merge(const AttnState& into, const AttnState& from, int rows, int head_dim, float c) {
+    const int stride = attn_o_stride(head_dim);
+    for (int r = 0; r < rows; ++r) {
+      const float m = into.m[r] < from.m[r] ? from.m[r] : into.m[r];
+      const float a = rescale(into.m[r], m, c), b = rescale(from.m[r], m, c);
+      float* o = into.o + r * stride;
+      const float* add = from.o + r * stride;
+      for (int d = 0; d < stride; d += 16) {
+        L::fma(L::load(o + d), L::all(a), L::load(add + d) * L::all(b)).store(o + d);
+      }
+      into.l[r] = __builtin_fmaf(into.l[r], a, from.l[r] * b);
+      into.m[r] = m;
+    }
+  }
+
+  static void finish(const float* o, float l, int head_dim, float* out) {
+    int d = 0;
+    for (; d + 16 <= head_dim; d += 16) (L::load(o + d) / L::all(l) + L::all(0.0f)).store(out + d);
+    if (d < head_dim) (L::load8(o + d) / L::all(l) + L::all(0.0f)).store8(out + d);
+  }
+
+  static void scores(const AttnTile& tile, int64_t begin, const std::byte* const* blocks, float* s, size_t stride,
+                     std::byte* memory) {
+    const AttnScratch scratch(tile.head_dim, memory);
+    const View view(tile, begin);
+    if (!view.empty()) {
+      with_type<L, KeyTile>(tile.k_type, [&](auto keys) { products(keys, tile, view, blocks, scratch.k, s, stride); });
+    }
+    for (int r = 0; r < tile.rows && !view.full; ++r) {
+      mask_row(s + static_cast<size_t>(r) * stride, 0, kAttnTile / 16, view.lo[r], view.hi[r]);
+    }
+  }
+
+  static float softmax(float* s, int64_t n, float c) { return exponentials(s, n, largest(s, n), c); }
+
+  static void accumulate(const AttnTile& tile, int64_t begin, const std::byte* const* blocks, const float* p,
+                         size_t stride, float* o, std::byte* memory) {
+    AttnScratch scratch(tile.head_dim, memory);
+    scratch.factor = scratch.ones;
+    const View view(tile, begin);
+    if (view.empty()) return;
+    with_type<L, ValueTile>(tile.v_type,
+                            [&](auto values) { weighted(values, tile, view, blocks, p, stride, scratch, o); });
+  }
+
+  static constexpr AttnKernels table() { return {store_k, store_v, split, merge, finish, scores, softmax, accumulate}; }
+};
+
+}  // namespace
+}  // namespace toccata::kernels

@@ -1,0 +1,72 @@
+#include "kv/pool.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <set>
+
+namespace toccata::kv {
+namespace {
+
+TEST(KvPool, LaysOutHeadsAsContiguousRuns) {
+  const Layout layout{3, 2, 64, DType::kF16, DType::kF32};
+  EXPECT_EQ(layout.k_bytes(), 64u * 32 * 2);
+  EXPECT_EQ(layout.v_bytes(), 64u * 32 * 4);
+  EXPECT_EQ(layout.block_bytes(), 2 * layout.head_bytes());
+  EXPECT_EQ(layout.bytes_per_token(), 3u * 2 * 64 * 6);
+  Result<Pool> pool = Pool::create(layout, 5);
+  ASSERT_TRUE(pool.has_value());
+  EXPECT_EQ(pool->head(1, 2, 1) - pool->head(1, 2, 0), static_cast<ptrdiff_t>(layout.head_bytes()));
+  EXPECT_EQ(pool->head(1, 3, 0) - pool->head(1, 2, 0), static_cast<ptrdiff_t>(layout.block_bytes()));
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(pool->head(2, 4, 1)) % 64, 0u);
+  for (int l = 0; l < 3; ++l) std::memset(pool->head(l, 0, 0), l, 5 * layout.block_bytes());
+  EXPECT_EQ(*pool->head(0, 4, 1), std::byte{0});
+  EXPECT_EQ(*pool->head(2, 0, 0), std::byte{2});
+}
+
+TEST(KvPool, HandsOutEachBlockOnce) {
+  Result<Pool> pool = Pool::create({1, 1, 8, DType::kF16, DType::kF16}, 4);
+  ASSERT_TRUE(pool.has_value());
+  std::set<BlockId> blocks;
+  for (int i = 0; i < 4; ++i) blocks.insert(*pool->allocate());
+  EXPECT_EQ(blocks, (std::set<BlockId>{0, 1, 2, 3}));
+  EXPECT_EQ(pool->free_blocks(), 0);
+  const Result<BlockId> none = pool->allocate();
+  ASSERT_FALSE(none.has_value());
+  EXPECT_EQ(none.error().code, ErrorCode::kResourceExhausted);
+  pool->release(2);
+  EXPECT_EQ(pool->free_blocks(), 1);
+  EXPECT_EQ(*pool->allocate(), 2);
+}
+
+TEST(KvPool, AbortsOnADoubleRelease) {
+  Result<Pool> pool = Pool::create({1, 1, 8, DType::kF16, DType::kF16}, 2);
+  ASSERT_TRUE(pool.has_value());
+  const BlockId block = *pool->allocate();
+  pool->release(block);
+  EXPECT_DEATH(pool->release(block), "");
+  EXPECT_DEATH(pool->release(7), "");
+  EXPECT_DEATH(pool->release(-1), "");
+}
+
+TEST(KvPool, RefusesWhatItCannotHold) {
+  const auto code = [](const Layout& layout, int64_t blocks) {
+    const Result<Pool> pool = Pool::create(layout, blocks);
+    return pool ? std::string() : pool.error().message;
+  };
+  const Layout good{2, 2, 64, DType::kF16, DType::kF16};
+  EXPECT_EQ(code(good, 1), "");
+  EXPECT_NE(code(good, 0), "");
+  EXPECT_NE(code(good, int64_t{1} << 31), "");
+  EXPECT_NE(code({2, 2, 64, DType::kQ8_0, DType::kF16}, 1).find("Q8_0"), std::string::npos);
+  EXPECT_NE(code({2, 2, 60, DType::kF16, DType::kF16}, 1).find("60"), std::string::npos);
+  EXPECT_NE(code({2, 2, 520, DType::kF16, DType::kF16}, 1), "");
+  EXPECT_NE(code({2, 0, 64, DType::kF16, DType::kF16}, 1), "");
+  EXPECT_NE(code({0, 2, 64, DType::kF16, DType::kF16}, 1), "");
+  const Result<Pool> huge = Pool::create({1, 65536, 512, DType::kF32, DType::kF32}, 2147483647);
+  ASSERT_FALSE(huge.has_value());
+  EXPECT_EQ(huge.error().code, ErrorCode::kResourceExhausted);
+}
+
+}  // namespace
+}  // namespace toccata::kv
