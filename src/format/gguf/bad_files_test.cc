@@ -194,9 +194,13 @@ std::vector<BadFile> bad_tensors() {
       {"offset_far", one(kF32, {4}, 512), invalid, "'blk.0.w': its data (16 bytes at offset 512 of the data section"},
       {"offset_edge", one(kF32, {9}, 224), invalid, "passes the end of the file"},
       {"offset_wrap", one(kF32, {4}, kHuge - 31), invalid, "'blk.0.w': its data (16 bytes at offset 1844674407370955"},
+      {"offset_wrap_end", one(kF32, {16}, kHuge - 95), invalid, "passes the end of the file"},
       {"no_data", Writer().record("blk.0.w", kF32, {4}, 0).bytes(), invalid, "passes the end of the file"},
       {"overlap", Writer().record("a", 0, {16}, 0).record("b", 0, {4}, 32).data(data).bytes(), invalid,
        "tensor 'b': its data overlaps that of tensor 'a'"},
+      {"overlap_one_byte",  // MXFP4 has odd sizes: 17 bytes
+       Writer().u32("general.alignment", 16).record("a", 39, {32}, 0).record("b", 0, {4}, 16).data(data).bytes(),
+       invalid, "tensor 'b': its data overlaps that of tensor 'a'"},
       {"same_place", Writer().record("a", 0, {4}, 0).record("b", 0, {4}, 0).data(data).bytes(), invalid, "overlaps"},
       {"record_cut_offset", without_tail(cut_record, 1), invalid, "'blk.0.w': the file ends inside its record"},
       {"record_cut_type", without_tail(cut_record, 10), invalid, "'blk.0.w': the file ends inside its record"},
