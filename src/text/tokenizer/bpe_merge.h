@@ -1,13 +1,15 @@
 // The merge loop of byte-pair encoding, shared by byte-level BPE and SentencePiece BPE.
 //
 // Of all adjacent pairs that may merge, the one of lowest rank merges first, the leftmost among equals, until none is
-// left (Sennrich et al. 2016). Short words scan for the minimum; long ones use a heap, so that a word of n symbols
-// costs O(n log n).
+// left (Sennrich et al. 2016). Short words scan for the minimum; long ones use a priority queue, so that a word of n
+// symbols costs O(n log n).
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <limits>
+#include <queue>
 #include <vector>
 
 #include "text/tokenizer/tokenizer.h"
@@ -17,6 +19,8 @@ namespace toccata {
 class BpeMerger {
  public:
   static constexpr uint32_t kNoMerge = std::numeric_limits<uint32_t>::max();
+  // Words are cut to this size by the callers, so that indices fit and memory stays bounded.
+  static constexpr size_t kMaxWord = size_t{1} << 26;
 
   struct Symbol {
     uint32_t begin = 0, end = 0;  // bytes within the word
@@ -24,11 +28,8 @@ class BpeMerger {
     // The pair of this symbol and the next one.
     uint32_t rank = kNoMerge;
     TokenId merged = -1;
-    int32_t previous = -1, next = -1;  // heap path only
+    int32_t previous = -1, next = -1;  // long words only
   };
-
-  // Words are cut to this size by the callers, so that indices fit and memory stays bounded.
-  static constexpr size_t kMaxWord = size_t{1} << 26;
 
   std::vector<Symbol>& symbols() { return symbols_; }
 
@@ -41,7 +42,7 @@ class BpeMerger {
     if (symbols_.size() <= kScanLimit) {
       merge_by_scan(look_up);
     } else {
-      merge_by_heap(look_up);
+      merge_by_queue(look_up);
     }
   }
 
@@ -68,38 +69,26 @@ class BpeMerger {
     }
   }
 
-  void push(size_t i) {
-    if (symbols_[i].rank == kNoMerge) return;
-    heap_.push_back(uint64_t{symbols_[i].rank} << 32 | i);
-    std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
-  }
-
-  // The heap holds (rank, left symbol). A symbol's own rank is the truth: an entry with another rank is stale.
+  // The queue holds rank << 32 | left symbol. A symbol's own rank is the truth: an entry with another rank is stale.
   template <class LookUp>
-  void merge_by_heap(LookUp&& look_up) {
-    heap_.clear();
+  void merge_by_queue(LookUp&& look_up) {
+    std::priority_queue<uint64_t, std::vector<uint64_t>, std::greater<>> queue;
+    const auto push = [&](size_t i) {
+      if (symbols_[i].rank != kNoMerge) queue.push(uint64_t{symbols_[i].rank} << 32 | i);
+    };
     for (size_t i = 0; i < symbols_.size(); ++i) {
       symbols_[i].previous = static_cast<int32_t>(i) - 1;
       symbols_[i].next = i + 1 < symbols_.size() ? static_cast<int32_t>(i + 1) : -1;
-      if (symbols_[i].rank != kNoMerge) heap_.push_back(uint64_t{symbols_[i].rank} << 32 | i);
+      push(i);
     }
-    std::make_heap(heap_.begin(), heap_.end(), std::greater<>());
-    while (!heap_.empty()) {
-      const size_t i = heap_.front() & 0xFFFFFFFFu;
-      const uint32_t rank = static_cast<uint32_t>(heap_.front() >> 32);
-      std::pop_heap(heap_.begin(), heap_.end(), std::greater<>());
-      heap_.pop_back();
+    while (!queue.empty()) {
+      const uint64_t entry = queue.top();
+      queue.pop();
+      const size_t i = entry & 0xFFFFFFFFu;
       Symbol& left = symbols_[i];
-      if (left.rank != rank) continue;
-      Symbol& right = symbols_[static_cast<size_t>(left.next)];
-      left.id = left.merged;
-      left.end = right.end;
-      left.next = right.next;
-      left.rank = kNoMerge;
-      right = Symbol();
-      right.previous = kDead;
+      if (left.rank != entry >> 32) continue;
+      absorb_next(i);
       if (left.next >= 0) {
-        symbols_[static_cast<size_t>(left.next)].previous = static_cast<int32_t>(i);
         look_up_pair(left, symbols_[static_cast<size_t>(left.next)], look_up);
         push(i);
       }
@@ -111,9 +100,20 @@ class BpeMerger {
     std::erase_if(symbols_, [](const Symbol& s) { return s.previous == kDead; });
   }
 
+  void absorb_next(size_t i) {
+    Symbol& left = symbols_[i];
+    Symbol& right = symbols_[static_cast<size_t>(left.next)];
+    left.id = left.merged;
+    left.end = right.end;
+    left.next = right.next;
+    left.rank = kNoMerge;
+    if (left.next >= 0) symbols_[static_cast<size_t>(left.next)].previous = static_cast<int32_t>(i);
+    right.previous = kDead;
+    right.rank = kNoMerge;
+  }
+
   static constexpr int32_t kDead = -2;
   std::vector<Symbol> symbols_;
-  std::vector<uint64_t> heap_;
 };
 
 }  // namespace toccata

@@ -45,16 +45,18 @@ char32_t byte_to_letter(uint8_t byte) { return kAlphabet.letter[byte]; }
 
 int letter_to_byte(char32_t code_point) { return code_point < kAlphabet.byte.size() ? kAlphabet.byte[code_point] : -1; }
 
-std::optional<std::string> letters_to_bytes(std::string_view text) {
-  std::string out;
+void append_letters_as_bytes(std::string_view text, std::string& out) {
+  const size_t before = out.size();
   for (size_t pos = 0; pos < text.size();) {
     const Utf8Char c = decode_utf8(text, pos);
     const int b = c.valid ? letter_to_byte(c.code_point) : -1;
-    if (b < 0) return std::nullopt;
+    if (b < 0) {
+      out.replace(before, std::string::npos, text);
+      return;
+    }
     out.push_back(static_cast<char>(b));
     pos += c.length;
   }
-  return out;
 }
 
 std::string bytes_to_letters(std::string_view bytes) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -14,8 +13,9 @@ char32_t byte_to_letter(uint8_t byte);
 // -1 when the code point is no letter of the alphabet.
 int letter_to_byte(char32_t code_point);
 
-// The bytes that a stored text stands for; nullopt when a character is not in the alphabet.
-std::optional<std::string> letters_to_bytes(std::string_view text);
+// Appends the bytes that a stored text stands for. A text with a character outside the alphabet stands for itself, as
+// in Hugging Face's ByteLevel decoder.
+void append_letters_as_bytes(std::string_view text, std::string& out);
 std::string bytes_to_letters(std::string_view bytes);
 
 // "<0x0A>" -> 10; -1 for any other text.

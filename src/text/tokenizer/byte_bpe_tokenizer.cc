@@ -61,24 +61,26 @@ Result<std::unique_ptr<Tokenizer>> ByteBpeTokenizer::create(const VocabData& dat
   return std::unique_ptr<Tokenizer>(std::move(tokenizer));
 }
 
-TokenId ByteBpeTokenizer::find_text(std::string_view text) const {
-  return vocab_.find(letters_to_bytes(text).value_or(std::string(text)));
-}
-
 Status ByteBpeTokenizer::read_merges(const std::vector<std::string_view>& merges) {
   const auto bad = [&](size_t i, std::string_view why) {
     return fail(ErrorCode::kInvalidFile, "tokenizer.ggml.merges[" + std::to_string(i) + "] = \"" +
                                              to_valid_utf8(merges[i].substr(0, 100)) + "\" " + std::string(why));
   };
+  std::string bytes;  // of the merged token: the left part's, then the right part's
   for (size_t i = 0; i < merges.size(); ++i) {
     const std::string_view m = merges[i];
     const size_t space = m.find(' ', 1);
     if (space == std::string_view::npos || space + 1 == m.size() || m.find(' ', space + 1) != std::string_view::npos) {
       return bad(i, "is not of the form \"left right\"");
     }
-    const TokenId left = find_text(m.substr(0, space)), right = find_text(m.substr(space + 1));
+    bytes.clear();
+    append_letters_as_bytes(m.substr(0, space), bytes);
+    const size_t left_bytes = bytes.size();
+    append_letters_as_bytes(m.substr(space + 1), bytes);
+    const std::string_view both = bytes;
+    const TokenId left = vocab_.find(both.substr(0, left_bytes)), right = vocab_.find(both.substr(left_bytes));
     if (left < 0 || right < 0) return bad(i, "joins a text that is not in tokenizer.ggml.tokens");
-    const TokenId merged = find_text(std::string(m.substr(0, space)) + std::string(m.substr(space + 1)));
+    const TokenId merged = vocab_.find(both);
     if (merged < 0) return bad(i, "makes a text that is not in tokenizer.ggml.tokens");
     merges_.set(left, right, static_cast<uint32_t>(i), merged);
   }

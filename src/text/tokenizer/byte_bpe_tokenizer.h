@@ -42,7 +42,6 @@ class ByteBpeTokenizer final : public VocabTokenizer {
   class Encoder;
   ByteBpeTokenizer(Vocab vocab, const PreTokenizerSpec& spec, size_t merges);
   Status read_merges(const std::vector<std::string_view>& merges);
-  TokenId find_text(std::string_view text) const;
 
   PreTokenizer pretokenizer_;
   MergeTable merges_;

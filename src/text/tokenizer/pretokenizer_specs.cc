@@ -73,11 +73,6 @@ constexpr char kBailing[] =
 constexpr char kSeedCoder[] =
     CONTRACTIONS "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}\\r\\n]+|" SPACES;
 constexpr char kUfakZeka[] = "[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|" SPACES;
-constexpr char kJais2[] =
-    CONTRACTIONS "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+"
-    "|\\s{512}(?!\\S)|\\s{256}(?!\\S)|\\s{128}(?!\\S)|\\s{64}(?!\\S)|\\s{32}(?!\\S)|\\s{16}(?!\\S)|\\s{8}(?!\\S)"
-    "|\\s{4}(?!\\S)|\\s{1,2}(?!\\S)|\\s";
-
 class Table {
  public:
   Table() {
@@ -143,7 +138,6 @@ class Table {
     add("seed-coder", {{kSeedCoder}});
     add("exaone-moe", {{kExaoneMoe}});
     add("ufakzeka", {{kUfakZeka}});
-    add("jais-2", {{kJais2}});
     add("laguna", {{"[^\\n]+|\\n+"}, {kQwen2}});
     add("minicpm5", {{kThreeDigits}, {kMiniCpm5}}).ignore_merges = true;
   }

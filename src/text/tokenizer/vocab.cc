@@ -37,24 +37,27 @@ Status same_length(std::string_view key, size_t length, size_t tokens) {
              std::to_string(tokens));
 }
 
-std::string marks_to_spaces(std::string_view text) {
-  std::string out;
+void append_marks_as_spaces(std::string_view text, std::string& out) {
   for (size_t pos = 0; pos < text.size();) {
     const size_t mark = std::min(text.find(kSpaceMark, pos), text.size());
     out.append(text, pos, mark - pos);
     if (mark < text.size()) out.push_back(' ');
     pos = mark + kSpaceMark.size();
   }
-  return out;
 }
 
-std::string token_bytes(std::string_view text, TokenType type, TextForm form) {
-  if (type == TokenType::kByte) return std::string(1, static_cast<char>(parse_byte_token(text)));
-  if (type == TokenType::kControl || type == TokenType::kUnknown) return std::string(text);
-  if (form == TextForm::kSpaceMark) return marks_to_spaces(text);
-  if (type != TokenType::kNormal) return std::string(text);
-  // A text outside the alphabet stands for itself, as in Hugging Face's ByteLevel decoder.
-  return letters_to_bytes(text).value_or(std::string(text));
+void append_token_bytes(std::string_view text, TokenType type, TextForm form, std::string& out) {
+  if (type == TokenType::kByte) {
+    out.push_back(static_cast<char>(parse_byte_token(text)));
+  } else if (type == TokenType::kControl || type == TokenType::kUnknown) {
+    out.append(text);
+  } else if (form == TextForm::kSpaceMark) {
+    append_marks_as_spaces(text, out);
+  } else if (type == TokenType::kNormal) {
+    append_letters_as_bytes(text, out);
+  } else {
+    out.append(text);
+  }
 }
 
 }  // namespace
@@ -97,6 +100,7 @@ Status Vocab::fill(const VocabData& data, TextForm form) {
   for (std::string_view t : data.tokens) total += t.size();
   texts_.reserve(types_.size(), total);
   bytes_.reserve(types_.size(), total);
+  std::string bytes;
   for (size_t i = 0; i < types_.size(); ++i) {
     const std::string_view text = data.tokens[i];
     const TokenType type = types_[i];
@@ -110,7 +114,9 @@ Status Vocab::fill(const VocabData& data, TextForm form) {
       return bad(entry("tokenizer.ggml.token_type", i) + " says byte but the token is not of the form <0xNN>");
     }
     texts_.add(text);
-    bytes_.add(token_bytes(text, type, form));
+    bytes.clear();
+    append_token_bytes(text, type, form, bytes);
+    bytes_.add(bytes);
   }
   return {};
 }
