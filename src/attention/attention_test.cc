@@ -68,7 +68,7 @@ INSTANTIATE_TEST_SUITE_P(All, AttentionShapes, ::testing::ValuesIn(shapes()),
 TEST_P(AttentionShapes, FlashMatchesTheOracle) {
   const Shape& shape = GetParam().shape;
   for (const kernels::KernelSet& set : kernels::available_kernels()) {
-    expect_oracle(shape, run(shape, set, Method::kFlash, 2, 97, 700), 700);
+    expect_oracle(shape, run(shape, set, Method::kFlash, 2, 97, 560), 560);
   }
 }
 
@@ -85,9 +85,9 @@ TEST_P(AttentionShapes, NaiveMatchesTheOracleForEveryChunking) {
 
 TEST_P(AttentionShapes, InstructionSetsAgreeBitForBit) {
   const Shape& shape = GetParam().shape;
-  const std::vector<float> want = run(shape, generic(), Method::kFlash, 2, 330, 1100);
+  const std::vector<float> want = run(shape, generic(), Method::kFlash, 2, 330, 600);
   for (const kernels::KernelSet& set : kernels::available_kernels()) {
-    expect_same(run(shape, set, Method::kFlash, 2, 330, 1100), want, std::string(set.isa));
+    expect_same(run(shape, set, Method::kFlash, 2, 330, 600), want, std::string(set.isa));
   }
 }
 
@@ -97,7 +97,7 @@ TEST_P(AttentionShapes, ChunksAndThreadsDoNotChangeABit) {
   const std::vector<float> whole = run(shape, fastest(), Method::kFlash, 1, 1300, length);
   for (int chunk : {1, 7, 64, 512, 1300}) {
     for (int threads : {1, 2, 5}) {
-      if (chunk == 1 && threads == 5) continue;  // a barrier of more threads than CPUs is slow
+      if (chunk < 64 && threads == 5) continue;  // barriers of more threads than CPUs are slow
       expect_same(run(shape, fastest(), Method::kFlash, threads, chunk, length), whole,
                   "chunk " + std::to_string(chunk) + ", threads " + std::to_string(threads));
     }

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "attention/attention.h"
-#include "base/rng.h"
 #include "tensor/dequantize.h"
 
 namespace toccata::attention::testing {
@@ -23,14 +22,16 @@ struct Shape {
   float scale = 0.125f;
 };
 
-inline float noise(uint64_t seed, int64_t pos, uint32_t index) {
-  return static_cast<float>(2.0 * rng::uniform(seed, static_cast<uint64_t>(pos), rng::Purpose::kTest, index) - 1.0);
-}
-
-// Rows of q | k | v of one token.
+// Rows of q | k | v of one token, uniform in [-4, 4).
 inline std::vector<float> token_row(const Shape& s, uint64_t sequence, int64_t pos) {
   std::vector<float> row(static_cast<size_t>((s.heads + 2 * s.kv_heads) * s.head_dim));
-  for (size_t i = 0; i < row.size(); ++i) row[i] = 4.0f * noise(sequence, pos, static_cast<uint32_t>(i));
+  uint64_t state = (sequence + 1) << 32 | static_cast<uint64_t>(pos);
+  for (float& x : row) {  // splitmix64 (Steele, Lea, Flood 2014)
+    uint64_t z = state += 0x9e3779b97f4a7c15;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    x = static_cast<float>(static_cast<double>(z >> 32) * 0x1p-29 - 4.0);
+  }
   return row;
 }
 

@@ -33,10 +33,8 @@ inline constexpr int kMaxHeadDim = 512;  // head_dim is a multiple of 8 up to th
 // Floats between the O rows of a state: whole groups of 16 lanes.
 inline constexpr int attn_o_stride(int head_dim) { return (head_dim + 15) / 16 * 16; }
 
-// Scratch of one call: K and V tiles as f32, scores, and a few numbers per row. Independent of the context.
-inline constexpr size_t attn_scratch_bytes(int head_dim) {
-  return sizeof(float) * static_cast<size_t>(kAttnTile * (2 * attn_o_stride(head_dim) + kAttnRows) + 4 * kAttnRows);
-}
+// Scratch of one call: a tile of scores and two numbers per row. Independent of the context and of the head size.
+inline constexpr size_t kAttnScratchBytes = sizeof(float) * static_cast<size_t>((kAttnTile + 2) * kAttnRows);
 
 // Query rows that share one KV head. Row r is a query at position first_pos + r / group: `group` heads of a token lie
 // side by side. It sees keys j <= its position, and if window > 0 only j > position - window.
@@ -60,8 +58,9 @@ struct AttnState {
 };
 
 // Cache types: kF32, kF16, kBF16. `blocks` are the K runs of one KV head, 64-byte aligned, blocks[i] with positions
-// begin + 32 i ...; only blocks that hold a visible key are looked at, and no V of an unseen key is used, so
-// memory that was never written (or holds NaN) is harmless. scratch: attn_scratch_bytes(), 64-byte aligned.
+// begin + 32 i ...; only blocks that hold a visible key are read (other entries may be null), and no V of an unseen
+// key is used, so memory that was never written (or holds NaN) is harmless. scratch: kAttnScratchBytes, 64-byte
+// aligned.
 struct AttnKernels {
   // Writes rows of K or V (f32, `stride` floats apart, rounded to nearest even) into slots [slot, slot + tokens).
   void (*store_k)(DType type, const float* src, size_t stride, int head_dim, int slot, int tokens, std::byte* k);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/x86/attn_body.h"
+#include "kernels/x86/attn_store.h"
 
 namespace toccata::kernels {
 namespace {
@@ -10,77 +11,52 @@ constexpr float kNone = -__builtin_inff();
 
 template <class L>
 struct AttnBody {
-  // --- storing -------------------------------------------------------------------------------------------------------
-
-  static void store_k(DType type, const float* src, size_t stride, int head_dim, int slot, int tokens, std::byte* k) {
-    for (int t = 0; t < tokens; ++t, src += stride) {
-      for (int d = 0; d < head_dim; d += 8) {
-        const int to = d * kKvBlock + slot + t;
-        if (type == DType::kF32) {
-          float* out = reinterpret_cast<float*>(k) + to;
-          for (int i = 0; i < 8; ++i) out[i * kKvBlock] = src[d + i];
-        } else {
-          alignas(16) uint16_t half[8];
-          _mm_store_si128(reinterpret_cast<__m128i*>(half), narrow8(_mm256_loadu_ps(src + d), type));
-          uint16_t* out = reinterpret_cast<uint16_t*>(k) + to;
-          for (int i = 0; i < 8; ++i) out[i * kKvBlock] = half[i];
-        }
-      }
-    }
-  }
-
-  static void store_v(DType type, const float* src, size_t stride, int head_dim, int slot, int tokens, std::byte* v) {
-    for (int t = 0; t < tokens; ++t, src += stride) {
-      for (int d = 0; d < head_dim; d += 8) {
-        const __m256 value = _mm256_loadu_ps(src + d);
-        const int to = (slot + t) * head_dim + d;
-        if (type == DType::kF32) {
-          _mm256_storeu_ps(reinterpret_cast<float*>(v) + to, value);
-        } else {
-          _mm_storeu_si128(reinterpret_cast<__m128i*>(v + 2 * to), narrow8(value, type));
-        }
-      }
-    }
-  }
-
   // --- inner products ------------------------------------------------------------------------------------------------
 
-  // Scores of panels with a visible key; others are left as they are, and keys are not masked yet.
+  // Scores of panels with a visible key; others are left as they are, and keys are not masked yet. Block by block, so
+  // that K comes from the L1 cache for all groups of rows but the first.
   template <class Keys>
   static TOCCATA_INLINE void products(Keys, const AttnTile& tile, const View& view, const std::byte* const* blocks,
-                                      float* k, float* s, size_t stride) {
-    if (!Keys::direct(tile)) Keys::load(tile, view.first / 16, (view.end + 15) / 16, blocks, k);
+                                      float* s, size_t stride) {
+    constexpr int kStep = kKvBlock / 16;
     const RowGroups<L> groups(tile.rows);
-    for (int g = 0; g < groups.count; ++g) {
-      const int begin = groups.begin(g), end = groups.begin(g + 1);
-      Keys::scores(tile, begin, end, view.first_panel(begin), view.end_panel(end - 1), blocks, k, s, stride);
+    for (int p = view.first / kKvBlock * kStep; 16 * p < view.end; p += kStep) {
+      for (int g = 0; g < groups.count; ++g) {
+        const int begin = groups.begin(g), end = groups.begin(g + 1);
+        const int from = view.first_panel(begin), to = view.end_panel(end - 1);
+        Keys::scores(tile, begin, end, from > p ? from : p, to < p + kStep ? to : p + kStep, blocks,
+                     g == 0 ? blocks[p / kStep] + tile.v_offset : nullptr, s, stride);
+      }
     }
   }
 
-  // O[r] = O[r] factor[r], then adds the visible keys.
+  // O[r] = O[r] factor[r], then adds the visible keys. `next`: as in ValueBlock.
   template <class Values>
   static TOCCATA_INLINE void weighted(Values, const AttnTile& tile, const View& view, const std::byte* const* blocks,
-                                      const float* p, size_t stride, const AttnScratch& scratch, float* o) {
-    if (!Values::direct(tile)) Values::load(tile, view.first, view.end, blocks, scratch.v);
-    const auto add = [&](int begin, int end, int from, int to, const float* scale) {
-      if (from < to) {
-        Values::accumulate(tile, begin, end, from, to, blocks, scratch.v, p, stride, scale, scratch.ones, o);
-      }
-    };
+                                      const std::byte* const* next, const float* p, size_t stride,
+                                      const AttnScratch& scratch, float* o) {
     const RowGroups<L> groups(tile.rows);
-    for (int g = 0; g < groups.count; ++g) {
-      const int begin = groups.begin(g), end = groups.begin(g + 1);
-      if (view.full) {
-        add(begin, end, 0, kAttnTile, scratch.factor);
-        continue;
+    if (view.full) {
+      for (int g = 0; g < groups.count; ++g) {
+        Values::accumulate(tile, groups.begin(g), groups.begin(g + 1), 0, kAttnTile, blocks, g == 0 ? next : nullptr, p,
+                           stride, scratch.factor, o);
       }
+      return;
+    }
+    const auto add = [&](int begin, int end, int from, int to) {
+      if (from < to) Values::accumulate(tile, begin, end, from, to, blocks, nullptr, p, stride, scratch.ones, o);
+    };
+    for (int g = 0; g < groups.count; ++g) {
       // Keys [lo, hi) are common to the rows of the group; what only some rows see goes row by row, before and after.
-      for (int r = begin; r < end; ++r) rescale_row(o + r * attn_o_stride(tile.head_dim), tile, scratch.factor[r]);
+      const int begin = groups.begin(g), end = groups.begin(g + 1);
       const int lo = view.lo[end - 1];
       const int hi = view.hi[begin] > lo ? view.hi[begin] : lo;
-      for (int r = begin; r < end; ++r) add(r, r + 1, view.lo[r], lo < view.hi[r] ? lo : view.hi[r], scratch.ones);
-      add(begin, end, lo, hi, scratch.ones);
-      for (int r = begin; r < end; ++r) add(r, r + 1, hi > view.lo[r] ? hi : view.lo[r], view.hi[r], scratch.ones);
+      for (int r = begin; r < end; ++r) {
+        rescale_row(o + r * attn_o_stride(tile.head_dim), tile, scratch.factor[r]);
+        add(r, r + 1, view.lo[r], lo < view.hi[r] ? lo : view.hi[r]);
+      }
+      add(begin, end, lo, hi);
+      for (int r = begin; r < end; ++r) add(r, r + 1, hi > view.lo[r] ? hi : view.lo[r], view.hi[r]);
     }
   }
 
@@ -143,7 +119,7 @@ struct AttnBody {
 
   static void split(const AttnTile& tile, int64_t begin, const std::byte* const* blocks, const AttnState& state,
                     std::byte* memory) {
-    const AttnScratch scratch(tile.head_dim, memory);
+    const AttnScratch scratch(memory);
     for (int r = 0; r < tile.rows; ++r) {
       state.m[r] = kNone;
       state.l[r] = 0.0f;
@@ -152,11 +128,12 @@ struct AttnBody {
     for (int t = 0; t < kAttnSplit / kAttnTile; ++t, blocks += kAttnTile / kKvBlock) {
       const View view(tile, begin + t * kAttnTile);
       if (view.empty()) continue;
-      with_type<L, KeyTile>(tile.k_type,
-                            [&](auto keys) { products(keys, tile, view, blocks, scratch.k, scratch.s, kAttnTile); });
+      with_type<L, KeyBlock>(tile.k_type, [&](auto keys) { products(keys, tile, view, blocks, scratch.s, kAttnTile); });
       softmax_tile(tile, view, state, scratch);
-      with_type<L, ValueTile>(tile.v_type, [&](auto values) {
-        weighted(values, tile, view, blocks, scratch.s, kAttnTile, scratch, state.o);
+      const bool more = t + 1 < kAttnSplit / kAttnTile && blocks[2] && blocks[3];
+      const std::byte* const* next = more ? blocks + kAttnTile / kKvBlock : nullptr;
+      with_type<L, ValueBlock>(tile.v_type, [&](auto values) {
+        weighted(values, tile, view, blocks, next, scratch.s, kAttnTile, scratch, state.o);
       });
     }
   }
@@ -183,11 +160,10 @@ struct AttnBody {
   }
 
   static void scores(const AttnTile& tile, int64_t begin, const std::byte* const* blocks, float* s, size_t stride,
-                     std::byte* memory) {
-    const AttnScratch scratch(tile.head_dim, memory);
+                     std::byte*) {
     const View view(tile, begin);
     if (!view.empty()) {
-      with_type<L, KeyTile>(tile.k_type, [&](auto keys) { products(keys, tile, view, blocks, scratch.k, s, stride); });
+      with_type<L, KeyBlock>(tile.k_type, [&](auto keys) { products(keys, tile, view, blocks, s, stride); });
     }
     for (int r = 0; r < tile.rows && !view.full; ++r) {
       mask_row(s + static_cast<size_t>(r) * stride, 0, kAttnTile / 16, view.lo[r], view.hi[r]);
@@ -198,12 +174,12 @@ struct AttnBody {
 
   static void accumulate(const AttnTile& tile, int64_t begin, const std::byte* const* blocks, const float* p,
                          size_t stride, float* o, std::byte* memory) {
-    AttnScratch scratch(tile.head_dim, memory);
+    AttnScratch scratch(memory);
     scratch.factor = scratch.ones;
     const View view(tile, begin);
     if (view.empty()) return;
-    with_type<L, ValueTile>(tile.v_type,
-                            [&](auto values) { weighted(values, tile, view, blocks, p, stride, scratch, o); });
+    with_type<L, ValueBlock>(
+        tile.v_type, [&](auto values) { weighted(values, tile, view, blocks, nullptr, p, stride, scratch, o); });
   }
 
   static constexpr AttnKernels table() { return {store_k, store_v, split, merge, finish, scores, softmax, accumulate}; }

@@ -9,10 +9,10 @@ namespace {
 struct Lanes {
   __m256 a, b;
 
-  // Register tile of the inner products: 6 rows x 16 lanes are 12 accumulators, which leaves 2 registers for the
-  // lanes of the right operand and 1 for the broadcast of the left.
+  // Register tile of the inner products (kernels/x86/attn_tile.h): 6 rows x 16 lanes are 12 accumulators, which leaves
+  // 2 registers for the right operand and 1 for the left. Up to 2 rows take 32 lanes, to keep 8 fma chains busy.
   static constexpr int kRows = 6;
-  static constexpr int kPanels = 1;
+  static constexpr int kWideRows = 2;
 
   static TOCCATA_INLINE Lanes load(const float* p) { return {_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8)}; }
   // Lanes 0..7; the others are 0.
