@@ -8,13 +8,14 @@ SKIP_DIRS = {".git", ".cache", ".models", "__pycache__", "node_modules"}
 
 
 class Context:
-    """root: the tree to check. build, objects, compiler: what CMake knows; empty in self-tests that need none."""
+    """root: the tree to check. build, objects, compiler: what CMake knows. is_sample: a self-test's tree."""
 
-    def __init__(self, root, build="", objects=(), compiler="g++"):
+    def __init__(self, root, build="", objects=(), compiler="g++", is_sample=False):
         self.root = root
         self.build = build
         self.objects = list(objects)
         self.compiler = compiler
+        self.is_sample = is_sample
 
     def path(self, relative):
         return os.path.join(self.root, relative)
@@ -72,7 +73,7 @@ def self_test(name, check, samples):
                     file.write(content)
                 if content.startswith("#!"):
                     os.chmod(full, 0o755)
-            found = check(Context(root, build=root))
+            found = check(Context(root, build=root, is_sample=True))
         if expected is None and found:
             problems.append(f"self-test: {name} sample {index} is good, but gave: {found}")
         if expected is not None and not (len(found) == 1 and expected in found[0]):

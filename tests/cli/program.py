@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""Tests of the program's frame. usage: program.py TOCCATA VERSION"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TOCCATA, VERSION = sys.argv[1:3]
+
+
+def run(*args, **environment):
+    return subprocess.run([TOCCATA, *args], capture_output=True, text=True, stdin=subprocess.DEVNULL,
+                          env={**os.environ, **environment})
+
+
+def commands():
+    """Names in the list of --help."""
+    listing = run("--help").stdout.split("Commands:\n")[1].split("\n\n")[0]
+    return [line.split()[0] for line in listing.splitlines()]
+
+
+class Frame(unittest.TestCase):
+    def expect_usage_error(self, result, text):
+        self.assertEqual(result.returncode, 2, result)
+        self.assertEqual(result.stdout, "")
+        self.assertIn(text, result.stderr)
+        self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
+
+    def test_help_lists_commands_that_all_explain_themselves(self):
+        self.assertEqual(run("--help").returncode, 0)
+        self.assertEqual(run("help").stdout, run("-h").stdout)
+        self.assertIn("run", commands())
+        for name in commands():
+            with self.subTest(name):
+                result = run(name, "--help")
+                self.assertEqual((result.returncode, result.stderr), (0, ""))
+                self.assertIn("toccata " + name, result.stdout)
+                self.assertEqual(run("help", name).stdout, result.stdout)
+
+    def test_version_names_the_kernels_in_use(self):
+        text = run("--version").stdout
+        self.assertIn("toccata " + VERSION, text)
+        available = re.search(r"\(available: (.*)\)", text).group(1).split(", ")
+        self.assertEqual(available[0], "generic")
+        for isa in available:
+            self.assertIn(f"kernels: {isa} (", run("--version", TOCCATA_ISA=isa).stdout)
+
+    def test_unknown_instruction_set_is_refused(self):
+        result = run("--version", TOCCATA_ISA="mmx")
+        self.expect_usage_error(result, "mmx")
+        self.assertIn("generic", result.stderr)
+
+    def test_wrong_usage(self):
+        self.expect_usage_error(run(), "no command")
+        self.expect_usage_error(run("fly"), "'fly' is not a command")
+        self.expect_usage_error(run("help", "fly"), "'fly' is not a command")
+        for name in commands():
+            with self.subTest(name):
+                self.expect_usage_error(run(name, "--no-such-option"), name)
+
+    def test_missing_model_is_one_sentence(self):
+        for args in (["run", "-m", "/nonexistent.gguf", "-p", "x"], ["inspect", "/nonexistent.gguf"]):
+            result = run(*args)
+            self.assertEqual((result.returncode, result.stdout), (1, ""), result)
+            self.assertIn("/nonexistent.gguf", result.stderr)
+            self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
+
+    def test_full_disk_is_no_success(self):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            self.assertEqual(subprocess.run([TOCCATA, "--help"], stdout=full, stderr=subprocess.PIPE).returncode, 1)
+
+
+class Completion(unittest.TestCase):
+    def complete(self, *words, folder="/"):
+        """What bash offers for the last of the words."""
+        script = f"""PATH={os.path.dirname(os.path.abspath(TOCCATA))}:$PATH
+            source <(toccata completion bash); cd "$1"; shift
+            COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _toccata; printf '%s\\n' "${{COMPREPLY[@]}}\""""
+        result = subprocess.run(["bash", "-c", script, "bash", folder, "toccata", *words], capture_output=True, text=True)
+        self.assertEqual(result.stderr, "")
+        return result.stdout.split()
+
+    def test_bash_completes_commands_and_options(self):
+        self.assertEqual(set(self.complete("")), set(commands()) | {"--help", "--version"})
+        self.assertEqual(self.complete("insp"), ["inspect"])
+        self.assertIn("--model", self.complete("run", "--mo"))
+        self.assertEqual(self.complete("completion", "z"), ["zsh"])
+
+    def test_bash_completes_model_files(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("a.gguf", "b.txt"):
+                open(os.path.join(folder, name), "w", encoding="utf-8").close()
+            self.assertEqual(self.complete("run", "-m", "", folder=folder), ["a.gguf"])
+
+    def test_scripts_are_valid_where_the_shell_is_there(self):
+        for shell in ("bash", "zsh", "fish"):
+            script = run("completion", shell).stdout
+            self.assertIn("toccata", script)
+            if shutil.which(shell):
+                subprocess.run([shell, "-n"], input=script, text=True, check=True)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], "-v"])
