@@ -9,8 +9,8 @@
 #include <random>
 #include <vector>
 
-#include "kernels/dispatch.h"
 #include "kernels/generic/vec_math.h"
+#include "kernels/vec_testing.h"
 
 namespace toccata::kernels {
 namespace {
@@ -39,8 +39,9 @@ void expect_same_bits(const std::vector<float>& got, const std::vector<float>& w
 template <class F>
 void compare_sets(const std::string& what, F f) {
   const std::vector<float> want = f(reference());
-  for (const KernelSet& set : available_kernels())
-    expect_same_bits(f(*set.vec), want, what + std::string(" ") + std::string(set.isa));
+  for (const testing::TestedSet& set : testing::tested_sets()) {
+    expect_same_bits(f(*set.vec), want, what + " " + set.name);
+  }
 }
 
 const std::vector<float> kSpecial = {0.0f,
@@ -111,7 +112,7 @@ TEST(Vec, RopeEqualsTheReference) {
 
 TEST(Vec, RopeTurnsTheNamedPairs) {
   const std::vector<float> c = {0.0f, 1.0f}, s = {1.0f, 0.0f};  // a quarter turn of pair 0, none of pair 1
-  for (const KernelSet& set : available_kernels()) {
+  for (const testing::TestedSet& set : testing::tested_sets()) {
     std::vector<float> x = {1, 2, 3, 4, 9};
     set.vec->rope(x.data(), 1, 5, 4, c.data(), s.data(), true);
     EXPECT_EQ(x, (std::vector<float>{-2, 1, 3, 4, 9}));

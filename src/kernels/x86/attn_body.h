@@ -77,13 +77,15 @@ struct ValueBlock {
       m.c += channels;
       for (Steps& part : parts) part.base += channels * element_bytes(T);
     };
-    for (; rows <= L::kWideRows && d + 32 <= dim; advance(32)) {
+    while (rows <= L::kWideRows && d + 32 <= dim) {
       aim(32);
       Product<L, T, 2, true>::template run<2>(rows, m, parts, dim);
+      advance(32);
     }
-    for (; d + 16 <= dim; advance(16)) {
+    while (d + 16 <= dim) {
       aim(16);
       Product<L, T, 1, true>::template run<2>(rows, m, parts, dim);
+      advance(16);
     }
     if (d < dim) Product<L, T, 1, true, true>::template run<2>(rows, m, parts, dim);
   }

@@ -1,0 +1,13 @@
+#include "kernels/x86/avx512/vec_lanes.h"
+// The lanes come first: they silence warnings about the intrinsics.
+#include "kernels/x86/vec_body.h"
+
+namespace toccata::kernels::avx512 {
+namespace {
+using Body = VecBody<Lanes>;
+}  // namespace
+
+extern const VecKernels kVec;
+const VecKernels kVec = {Body::rms_norm, Body::add, Body::scale, Body::silu_mul, Body::gelu_mul, Body::rope};
+
+}  // namespace toccata::kernels::avx512
