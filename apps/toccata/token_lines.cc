@@ -42,7 +42,8 @@ class StdinLines {
     while (!interrupted() && (n = ::read(STDIN_FILENO, buffer_.data(), buffer_.size())) < 0 && errno == EINTR) {
     }
     buffer_.resize(n > 0 ? static_cast<size_t>(n) : 0);
-    if (n < 0 && !interrupted()) return fail(ErrorCode::kInvalidFile, std::string("cannot be read: ") + std::strerror(errno));
+    if (n < 0 && !interrupted())
+      return fail(ErrorCode::kInvalidFile, std::string("cannot be read: ") + std::strerror(errno));
     return n > 0;
   }
 

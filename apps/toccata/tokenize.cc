@@ -72,7 +72,8 @@ std::string render(const Tokenizer& tokenizer, const std::vector<TokenId>& ids, 
   if (options.json) {
     json::array tokens;
     for (TokenId id : ids) tokens.push_back(json::value(valid_utf8(tokenizer.token_bytes(id))));
-    return json::serialize(json::object{{"count", ids.size()}, {"ids", ids_array(ids)}, {"tokens", std::move(tokens)}}) +
+    return json::serialize(
+               json::object{{"count", ids.size()}, {"ids", ids_array(ids)}, {"tokens", std::move(tokens)}}) +
            "\n";
   }
   if (options.ids) {
@@ -162,7 +163,8 @@ int tokenize_main(int argc, char** argv) {
   if (const auto code = parser.parse(argc, argv)) return *code;
   if (options.model.empty()) return parser.usage_error("-m MODEL is missing");
   if (options.ids && options.json) return parser.usage_error("--ids and --json exclude each other; give one of them");
-  if (parser.given("-p") && parser.given("-f")) return parser.usage_error("-p and -f exclude each other; give one of them");
+  if (parser.given("-p") && parser.given("-f"))
+    return parser.usage_error("-p and -f exclude each other; give one of them");
   if (options.jsonl && (parser.given("-p") || parser.given("-f") || options.ids || options.json)) {
     return parser.usage_error("--jsonl reads stdin and has its own output; leave out -p, -f, --ids and --json");
   }

@@ -49,7 +49,7 @@ ByteBpeTokenizer::ByteBpeTokenizer(Vocab vocab, const PreTokenizerSpec& spec, si
 Result<std::unique_ptr<Tokenizer>> ByteBpeTokenizer::create(const VocabData& data) {
   const PreTokenizerSpec* spec = find_pretokenizer(data.pre.empty() ? "default" : data.pre);
   if (spec == nullptr) {
-    return fail(ErrorCode::kUnsupported, "tokenizer.ggml.pre = \"" + to_valid_utf8(data.pre) +
+    return fail(ErrorCode::kUnsupported, "tokenizer.ggml.pre = \"" + gguf::printable(data.pre) +
                                              "\" is a pre-tokenizer that toccata does not know");
   }
   VocabData resolved = data;
@@ -64,7 +64,7 @@ Result<std::unique_ptr<Tokenizer>> ByteBpeTokenizer::create(const VocabData& dat
 Status ByteBpeTokenizer::read_merges(const std::vector<std::string_view>& merges) {
   const auto bad = [&](size_t i, std::string_view why) {
     return fail(ErrorCode::kInvalidFile, "tokenizer.ggml.merges[" + std::to_string(i) + "] = \"" +
-                                             to_valid_utf8(merges[i].substr(0, 100)) + "\" " + std::string(why));
+                                             gguf::printable(merges[i]) + "\" " + std::string(why));
   };
   std::string bytes;  // of the merged token: the left part's, then the right part's
   for (size_t i = 0; i < merges.size(); ++i) {

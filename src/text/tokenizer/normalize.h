@@ -1,4 +1,4 @@
-// Unicode normalisation form C, through ICU.
+// Unicode normalisation form C as Hugging Face's tokenizers apply it, through ICU.
 #pragma once
 
 #include <string>

@@ -54,7 +54,8 @@ class PreTokenizer::Regex {
   }
 
   // Splits text[begin, end) and appends the ends of the pieces.
-  void split(std::string_view text, size_t begin, size_t end, pcre2_match_data* match, std::vector<size_t>& ends) const {
+  void split(std::string_view text, size_t begin, size_t end, pcre2_match_data* match,
+             std::vector<size_t>& ends) const {
     const std::string_view piece = text.substr(begin, end - begin);
     size_t done = 0, pos = 0;  // pieces are emitted up to `done`, the search goes on at `pos`
     while (pos < piece.size() && find(piece, pos, match)) {
@@ -99,10 +100,14 @@ void PreTokenizer::split(std::string_view text, std::vector<size_t>& ends) const
   if (text.empty()) return;
   if (engine_ == Engine::kFastest) {
     switch (spec_->scanner) {
-      case Scanner::kGpt2: return scan_gpt2(text, ends);
-      case Scanner::kDigitsGpt2: return scan_digits_gpt2(text, ends);
-      case Scanner::kCased: return scan_cased(text, spec_->rules, ends);
-      case Scanner::kNone: break;
+      case Scanner::kGpt2:
+        return scan_gpt2(text, ends);
+      case Scanner::kDigitsGpt2:
+        return scan_digits_gpt2(text, ends);
+      case Scanner::kCased:
+        return scan_cased(text, spec_->rules, ends);
+      case Scanner::kNone:
+        break;
     }
   }
   const MatchData match(pcre2_match_data_create(1, nullptr));

@@ -17,22 +17,22 @@ struct SplitStage {
 };
 
 enum class Scanner {
-  kNone,          // regular expressions only
-  kGpt2,          // GPT-2's pattern
-  kDigitsGpt2,    // each digit alone, then GPT-2's pattern between the digits
-  kCased,         // the cl100k family, see CasedRules
+  kNone,        // regular expressions only
+  kGpt2,        // GPT-2's pattern
+  kDigitsGpt2,  // each digit alone, then GPT-2's pattern between the digits
+  kCased,       // the cl100k family, see CasedRules
 };
 
 // What differs inside the family of patterns that began with OpenAI's cl100k_base.
 struct CasedRules {
-  int max_digits = 1;            // \p{N}{1,max_digits}
+  int max_digits = 1;              // \p{N}{1,max_digits}
   bool marks_are_letters = false;  // [\p{L}\p{M}] in place of \p{L}
 };
 
 // Everything that tokenizer.ggml.pre stands for.
 struct PreTokenizerSpec {
   std::string_view name;
-  std::vector<SplitStage> stages;  // applied in order, each to every piece of the one before
+  std::vector<SplitStage> stages;    // applied in order, each to every piece of the one before
   Scanner scanner = Scanner::kNone;  // splits as the stages do, without a regular expression
   CasedRules rules;
   bool nfc = false;            // the text is normalised to NFC first

@@ -17,7 +17,7 @@ namespace {
 // Words of o200k_base: capitals, then small letters, with an optional contraction.
 #define UPPER "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
 #define LOWER "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
-#define O200K_PATTERN(tail, digits)                                                                          \
+#define O200K_PATTERN(tail, digits)                                                                               \
   "[^\\r\\n\\p{L}\\p{N}]?" UPPER "*" LOWER "+" tail "|[^\\r\\n\\p{L}\\p{N}]?" UPPER "+" LOWER "*" tail "|" digits \
   "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|" SPACES
 
@@ -44,7 +44,8 @@ constexpr char kYoutuScripts[] =
     "|[\\x{3105}-\\x{312F}]+|[\\x{4E00}-\\x{9FA5}\\x{3040}-\\x{309F}\\x{30A0}-\\x{30FF}]+";
 // The cased alphabets as DeepSeek LLM lists them.
 constexpr char kDeepSeekLetters[] =
-    "\\s?[A-Za-z\\x{B5}\\x{C0}-\\x{D6}\\x{D8}-\\x{F6}\\x{F8}-\\x{1BA}\\x{1BC}-\\x{1BF}\\x{1C4}-\\x{293}\\x{295}-\\x{2AF}"
+    "\\s?[A-Za-z\\x{B5}\\x{C0}-\\x{D6}\\x{D8}-\\x{F6}\\x{F8}-\\x{1BA}\\x{1BC}-\\x{1BF}\\x{1C4}-\\x{293}\\x{295}-\\x{"
+    "2AF}"
     "\\x{370}-\\x{373}\\x{376}\\x{377}\\x{37B}-\\x{37D}\\x{37F}\\x{386}\\x{388}-\\x{38A}\\x{38C}\\x{38E}-\\x{3A1}"
     "\\x{3A3}-\\x{3F5}\\x{3F7}-\\x{481}\\x{48A}-\\x{52F}\\x{531}-\\x{556}\\x{10A0}-\\x{10C5}\\x{13A0}-\\x{13F5}"
     "\\x{13F8}-\\x{13FD}\\x{1C90}-\\x{1CBA}\\x{1CBD}-\\x{1CBF}\\x{1D00}-\\x{1D2B}\\x{1D6B}-\\x{1D77}\\x{1D79}-\\x{1D9A}"
@@ -64,32 +65,31 @@ constexpr char kTrailingSpace[] = "(?<!\\s)\\s++\\z";
 // \p{N}+ after the byte-level mapping, where the letters of bytes B2, B3, B9 and BC..BE are numbers.
 constexpr char kNumberBytes[] = "[0-9\\xB2\\xB3\\xB9\\xBC-\\xBE]+";
 // EXAONE's (?:\p{L}\p{M}*(?: \p{L}\p{M}*)*)+; nothing follows it, so possessive repeats match the same.
-constexpr char kExaoneMoe[] =
-    CONTRACTIONS "|[^\\r\\n\\p{L}\\p{N}]?(?:\\p{L}\\p{M}*+(?: \\p{L}\\p{M}*+)*+)++|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]?"
+constexpr char kExaoneMoe[] = CONTRACTIONS
+    "|[^\\r\\n\\p{L}\\p{N}]?(?:\\p{L}\\p{M}*+(?: \\p{L}\\p{M}*+)*+)++|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]?"
     "|\\s*[\\r\\n]|\\s+(?!\\S)|\\s+";
 constexpr char kBailing[] =
     "'(?i:[sdmt]|ll|ve|re)|[^\\r\\n\\p{L}\\p{N}]?+\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]++[\\r\\n]*|\\s*[\\r\\n]"
     "|\\s+(?!\\S)|\\s+";
-constexpr char kSeedCoder[] =
-    CONTRACTIONS "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}\\r\\n]+|" SPACES;
+constexpr char kSeedCoder[] = CONTRACTIONS "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}\\r\\n]+|" SPACES;
 constexpr char kUfakZeka[] = "[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|" SPACES;
 class Table {
  public:
   Table() {
-    for (auto name : {"gpt-2", "phi-2", "gigachat", "a.x-4.0", "mellum", "exaone4", "trillion", "granite-docling", "jais",
-                      "mpt", "olmo"}) {
+    for (auto name : {"gpt-2", "phi-2", "gigachat", "a.x-4.0", "mellum", "exaone4", "trillion", "granite-docling",
+                      "jais", "mpt", "olmo"}) {
       add(name, {{kGpt2}}).scanner = Scanner::kGpt2;
     }
     for (auto name : {"smollm", "starcoder", "refact", "codeshell", "exaone", "minerva-7b", "mellum2", "command-r"}) {
       add(name, {{kDigit}, {kGpt2}}).scanner = Scanner::kDigitsGpt2;
     }
-    for (auto name : {"qwen2", "deepseek-r1-qwen", "f2llmv2", "stablelm2", "kormo", "megrez", "hunyuan", "solar-open",
-                      "grok-2"}) {
+    for (auto name :
+         {"qwen2", "deepseek-r1-qwen", "f2llmv2", "stablelm2", "kormo", "megrez", "hunyuan", "solar-open", "grok-2"}) {
       add_cased(name, kQwen2, {1, false});
     }
     add_cased("qwen35", kQwen35, {1, true});
-    for (auto name : {"llama-bpe", "llama3", "llama-v3", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2",
-                      "jina-v5-nano"}) {
+    for (auto name :
+         {"llama-bpe", "llama3", "llama-v3", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2", "jina-v5-nano"}) {
       PreTokenizerSpec& spec = add_cased(name, kLlama3, {3, false});
       spec.ignore_merges = spec.add_bos = true;
     }
@@ -122,8 +122,8 @@ class Table {
     // llama.cpp's fallback for files that name no pre-tokenizer.
     add("default", {{"[\\p{P}$+<=>^~|]+"}, {kGpt2}, {"\\p{N}+"}, {"[0-9][0-9][0-9]"}});
     add("falcon", {{"[\\p{P}$+<=>^~|`]+"}, {kGpt2}, {kNumberBytes, true}, {"[0-9][0-9][0-9]"}});
-    add("deepseek-llm", {{"[\\r\\n]"}, {kDeepSeekLetters}, {kDeepSeekPunctuation}, {kTrailingSpace}, {kCjkHangul},
-                         {"\\p{N}+"}});
+    add("deepseek-llm",
+        {{"[\\r\\n]"}, {kDeepSeekLetters}, {kDeepSeekPunctuation}, {kTrailingSpace}, {kCjkHangul}, {"\\p{N}+"}});
     add("deepseek-coder", {{"[\\r\\n]"}, {"\\s?\\p{L}+"}, {"\\s?\\p{P}+"}, {kCjkHangul}, {kDigit}});
     for (auto name : {"deepseek-v3", "hunyuan-dense", "joyai-llm", "hy_v4"}) {
       add(name, {{kThreeDigits}, {kCjkKana}, {kDeepSeek3}});

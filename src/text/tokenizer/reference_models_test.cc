@@ -96,8 +96,7 @@ TEST_P(ReferenceModels, KnowsTheBytesOfItsTokens) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, ReferenceModels,
-                         ::testing::Values("smollm2-135m", "qwen2.5-coder-0.5b", "gemma3-270m"),
-                         [](const auto& param) {
+                         ::testing::Values("smollm2-135m", "qwen2.5-coder-0.5b", "gemma3-270m"), [](const auto& param) {
                            std::string name = param.param;
                            for (char& c : name) c = c == '-' || c == '.' ? '_' : c;
                            return name;

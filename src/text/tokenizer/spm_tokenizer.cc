@@ -115,6 +115,8 @@ class SpmTokenizer::Encoder {
 
  private:
   std::string normalize(std::string_view text) const {
+    std::string shortened;
+    if (tokenizer_.remove_extra_spaces_) text = shortened = without_extra_spaces(text);
     std::string out;
     out.reserve(text.size() + 1);
     if (tokenizer_.space_prefix_ && !text.empty()) out.push_back(' ');
@@ -124,15 +126,16 @@ class SpmTokenizer::Encoder {
       if (mark < text.size()) out.push_back(' ');
       pos = mark + kSpaceMark.size();
     }
-    if (tokenizer_.remove_extra_spaces_) remove_extra_spaces(out);
+    if (tokenizer_.remove_extra_spaces_) out.resize(out.find_last_not_of(' ') + 1);
     return tokenizer_.byte_fallback_ ? out : to_valid_utf8(out);
   }
 
-  // Runs of spaces become one; none stays at the end, and only the prefix at the beginning.
-  void remove_extra_spaces(std::string& text) const {
-    text.erase(std::unique(text.begin(), text.end(), [](char a, char b) { return a == ' ' && b == ' '; }), text.end());
-    if (!text.empty() && text.back() == ' ') text.pop_back();
-    if (!tokenizer_.space_prefix_ && !text.empty() && text.front() == ' ') text.erase(0, 1);
+  // No space at the beginning, one in place of several. (U+2581 in the text is not a space here, but one at the end
+  // goes with the spaces there: so does SentencePiece's normalizer.)
+  static std::string without_extra_spaces(std::string_view text) {
+    std::string out(text.substr(std::min(text.find_first_not_of(' '), text.size())));
+    out.erase(std::unique(out.begin(), out.end(), [](char a, char b) { return a == ' ' && b == ' '; }), out.end());
+    return out;
   }
 
   // Cuts the text where no merge can cross and encodes each word.
@@ -141,8 +144,8 @@ class SpmTokenizer::Encoder {
     char32_t previous = 0;
     for (size_t pos = 0; pos < text.size();) {
       const Utf8Char c = decode_utf8(text, pos);
-      const bool cut = pos > begin && (!tokenizer_.may_join(previous, c.code_point) ||
-                                       pos - begin >= BpeMerger::kMaxWord);
+      const bool cut =
+          pos > begin && (!tokenizer_.may_join(previous, c.code_point) || pos - begin >= BpeMerger::kMaxWord);
       if (cut) add_word(text.substr(begin, pos - begin));
       if (cut) begin = pos;
       previous = c.code_point;

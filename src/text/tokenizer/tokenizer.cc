@@ -10,7 +10,7 @@ namespace toccata {
 Result<std::unique_ptr<Tokenizer>> make_tokenizer(const VocabData& data) {
   if (data.model == "gpt2") return ByteBpeTokenizer::create(data);
   if (data.model == "llama") return SpmTokenizer::create(data);
-  return fail(ErrorCode::kUnsupported, "tokenizer.ggml.model = \"" + to_valid_utf8(data.model) +
+  return fail(ErrorCode::kUnsupported, "tokenizer.ggml.model = \"" + gguf::printable(data.model) +
                                            "\" is not supported; toccata has \"gpt2\" (byte-level BPE) and \"llama\" "
                                            "(SentencePiece BPE)");
 }
@@ -22,7 +22,8 @@ Result<std::unique_ptr<Tokenizer>> Tokenizer::from_gguf(const gguf::File& file) 
 }
 
 std::string StreamDecoder::push(TokenId id) {
-  const bool special = tokenizer_.token_type(id) == TokenType::kControl || tokenizer_.token_type(id) == TokenType::kUnknown;
+  const bool special =
+      tokenizer_.token_type(id) == TokenType::kControl || tokenizer_.token_type(id) == TokenType::kUnknown;
   if (skip_special_ && special) return "";
   if (first_) {
     pending_ += tokenizer_.decode(std::span(&id, 1), skip_special_);

@@ -19,7 +19,8 @@ enum class TokenType : uint8_t { kNormal = 1, kUnknown, kControl, kUserDefined, 
 
 class Tokenizer {
  public:
-  // Errors: kInvalidFile (missing or inconsistent keys, named), kUnsupported (an unknown model or pre-tokenizer, named).
+  // Errors: kInvalidFile (missing or inconsistent keys, named), kUnsupported (an unknown model or pre-tokenizer,
+  // named).
   static Result<std::unique_ptr<Tokenizer>> from_gguf(const gguf::File& file);
   virtual ~Tokenizer() = default;
 
@@ -40,7 +41,7 @@ class Tokenizer {
   virtual TokenId bos() const = 0;  // -1 when there is none
   virtual TokenId eos() const = 0;
   virtual bool add_bos() const = 0;
-  virtual bool is_end(TokenId id) const = 0;  // any end-of-generation token (EOS, EOT, EOM...)
+  virtual bool is_end(TokenId id) const = 0;                  // any end-of-generation token (EOS, EOT, EOM...)
   virtual std::string_view token_text(TokenId id) const = 0;  // as stored in the file
 };
 

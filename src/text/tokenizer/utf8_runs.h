@@ -13,7 +13,7 @@ struct Utf8Char {
   char32_t code_point = 0;  // U+FFFD for an ill-formed sequence
   size_t length = 0;        // bytes, at least 1; of an ill-formed sequence its maximal subpart (Unicode 15, 3.9)
   bool valid = false;
-  bool cut = false;         // ill-formed only because the text ends: more bytes could complete it
+  bool cut = false;  // ill-formed only because the text ends: more bytes could complete it
 };
 
 Utf8Char decode_ill_formed(std::string_view text, size_t pos);

@@ -21,10 +21,26 @@ constexpr std::string_view kSpaceMark = "\xE2\x96\x81";  // U+2581
 
 // Texts of end-of-generation tokens in published models, for files whose metadata names only one of theirs.
 constexpr std::string_view kEndTexts[] = {
-    "<|endoftext|>", "<|end_of_text|>", "</s>",          "<eos>",          "<|im_end|>",
-    "<|eot_id|>",    "<|eom_id|>",      "<|end|>",       "<|return|>",     "<|call|>",
-    "<end_of_turn>", "<turn|>",         "<EOT>",         "[EOT]",          "[EOS]",
-    "<|eot|>",       "<|eom|>",         "<|end_of_turn|>", "<end_of_utterance>", "<｜end▁of▁sentence｜>",
+    "<|endoftext|>",
+    "<|end_of_text|>",
+    "</s>",
+    "<eos>",
+    "<|im_end|>",
+    "<|eot_id|>",
+    "<|eom_id|>",
+    "<|end|>",
+    "<|return|>",
+    "<|call|>",
+    "<end_of_turn>",
+    "<turn|>",
+    "<EOT>",
+    "[EOT]",
+    "[EOS]",
+    "<|eot|>",
+    "<|eom|>",
+    "<|end_of_turn|>",
+    "<end_of_utterance>",
+    "<｜end▁of▁sentence｜>",
 };
 
 std::string entry(std::string_view key, size_t i) { return std::string(key) + "[" + std::to_string(i) + "]"; }
@@ -137,8 +153,10 @@ Status Vocab::read_special_ids(const VocabData& data) {
   unknown_ = data.unknown.value_or(-1);
   add_bos_ = data.add_bos.value_or(false);
   add_eos_ = data.add_eos.value_or(false);
-  if (add_bos_ && bos_ < 0) return bad("tokenizer.ggml.add_bos_token is set but tokenizer.ggml.bos_token_id is missing");
-  if (add_eos_ && eos_ < 0) return bad("tokenizer.ggml.add_eos_token is set but tokenizer.ggml.eos_token_id is missing");
+  if (add_bos_ && bos_ < 0)
+    return bad("tokenizer.ggml.add_bos_token is set but tokenizer.ggml.bos_token_id is missing");
+  if (add_eos_ && eos_ < 0)
+    return bad("tokenizer.ggml.add_eos_token is set but tokenizer.ggml.eos_token_id is missing");
   return {};
 }
 
@@ -195,7 +213,8 @@ void Vocab::find_end_tokens(const VocabData& data) {
   bool has_return = false, has_call = false;
   for (TokenId id = 0; id < size(); ++id) {
     if (type(id) != TokenType::kControl) continue;
-    end_[static_cast<size_t>(id)] = std::find(std::begin(kEndTexts), std::end(kEndTexts), text(id)) != std::end(kEndTexts);
+    end_[static_cast<size_t>(id)] =
+        std::find(std::begin(kEndTexts), std::end(kEndTexts), text(id)) != std::end(kEndTexts);
     has_return |= text(id) == "<|return|>";
     has_call |= text(id) == "<|call|>";
   }

@@ -40,8 +40,12 @@ class Vocab {
   int32_t size() const { return static_cast<int32_t>(types_.size()); }
   bool contains(TokenId id) const { return id >= 0 && id < size(); }
   TokenType type(TokenId id) const { return contains(id) ? types_[static_cast<size_t>(id)] : TokenType::kUnused; }
-  std::string_view text(TokenId id) const { return contains(id) ? texts_[static_cast<size_t>(id)] : std::string_view(); }
-  std::string_view bytes(TokenId id) const { return contains(id) ? bytes_[static_cast<size_t>(id)] : std::string_view(); }
+  std::string_view text(TokenId id) const {
+    return contains(id) ? texts_[static_cast<size_t>(id)] : std::string_view();
+  }
+  std::string_view bytes(TokenId id) const {
+    return contains(id) ? bytes_[static_cast<size_t>(id)] : std::string_view();
+  }
   bool is_special(TokenId id) const { return type(id) == TokenType::kControl || type(id) == TokenType::kUnknown; }
 
   // The token whose bytes are `piece`, -1 when there is none. Of several the normal one wins, then the lowest id.
