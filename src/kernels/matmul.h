@@ -11,8 +11,9 @@
 //                                                            centred where the format has an offset
 //     acc = fma(mw[b], da[b] * float(bsum[b]), acc)          only formats with a minimum; bsum = sum of qa
 //   256-element formats (Q2_K..Q6_K IQ4_XS), activations q8_256, super-block b ascending:
-//     acc = fma(dw[b] * da[b], float(isum[b]), acc)          isum: exact, sub-block scales included
-//     acc = fma(-(mw[b] * da[b]), float(msum[b]), acc)       only Q2_K Q4_K Q5_K; msum = sum of min_j * bsum_j
+//     acc = fma(dw[b] * da[b], float(isum[b]), acc)          isum: exact, the weights' sub-block scales and the
+//                                                            activations' integer steps (act_layout.h) included
+//     acc = fma(-(mw[b] * da[b]), float(msum[b]), acc)       only Q2_K Q4_K Q5_K; msum = sum of min_j * step_j * bsum_j
 //   F32 F16 BF16, activations f32, k ascending:  acc = fma(float(w[k]), a[k], acc)
 //
 // acc starts at +0. Products written a * b are rounded to f32 before the fma. float(int32) rounds to nearest.
@@ -58,8 +59,9 @@ void pack_group(DType type, const std::byte* src, int64_t cols, int64_t valid, s
 void unpack_row(const PackedMatrix& w, int64_t row, float* dst);
 
 struct MatmulKernels {
-  // x: cols floats -> one activation row at dst (act_row_bytes). Scale d = amax / 127 per block,
-  // codes = x * (127 / amax) rounded to nearest even; a block of zeros has d = 0.
+  // x: cols floats -> one activation row at dst (act_row_bytes). kQ8_32: scale d = amax / 127 per block,
+  // codes = x * (127 / amax) rounded to nearest even; a block of zeros has d = 0. kQ8_256: d = amax / (127 * 8) per 256,
+  // step s = ceil(amax of the 32 * (8 / amax)) in 1..8, codes = x * ((127 * 8 / amax) / s) rounded likewise.
   void (*quantize_act)(ActKind kind, const float* x, int64_t cols, std::byte* dst);
 
   // Groups [group_begin, group_end) of W times `rows` activation rows (act_stride bytes apart; see act_kind).

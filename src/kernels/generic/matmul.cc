@@ -19,14 +19,19 @@ struct BlockScale {
 
 // The magnitudes are compared as integers: equal to comparing floats, but a NaN counts as larger than infinity and
 // so reaches d and every product, whatever the order of the comparisons.
-BlockScale block_scale(const float* x, int n) {
+float magnitude(const float* x, int n) {
   uint32_t amax = 0;
   for (int i = 0; i < n; ++i) {
-    const uint32_t magnitude = std::bit_cast<uint32_t>(x[i]) & 0x7fffffffu;
-    amax = magnitude > amax ? magnitude : amax;
+    const uint32_t bits = std::bit_cast<uint32_t>(x[i]) & 0x7fffffffu;
+    amax = bits > amax ? bits : amax;
   }
-  if (amax < std::bit_cast<uint32_t>(kActTiny)) return {};
-  const float a = std::bit_cast<float>(amax);
+  return std::bit_cast<float>(amax);
+}
+
+// !(a < tiny): a NaN takes the second way.
+BlockScale block_scale(const float* x, int n) {
+  const float a = magnitude(x, n);
+  if (a < kActTiny) return {};
   return {a / 127.0f, 127.0f / a};
 }
 
@@ -54,12 +59,28 @@ void quantize_block(const float* x, ActBlock32& b) {
   b.d_sum = s.d * to_float(sum_codes(b.q, 32, b.neg_pair_sum));
 }
 
+// The smallest step that reaches the run's magnitude; a NaN takes 1 (and reaches the result through d).
+int16_t run_step(float amax, float inv_unit) {
+  const float r = std::ceil(amax * inv_unit);
+  return static_cast<int16_t>(r >= 1.0f ? r <= to_float(kActSteps) ? r : to_float(kActSteps) : 1.0f);
+}
+
 void quantize_block(const float* x, ActBlock256& b) {
-  const BlockScale s = block_scale(x, 256);
-  for (int i = 0; i < 256; ++i) b.q[i] = quantize(x[i], s.inv);
-  b.d = s.d;
-  for (int g = 0; g < 16; ++g) b.sum16[g] = static_cast<int16_t>(sum_codes(b.q + 16 * g, 16, b.neg_pair_sum[g]));
-  for (int g = 0; g < 8; ++g) b.sum32[g] = static_cast<int16_t>(b.sum16[2 * g] + b.sum16[2 * g + 1]);
+  const float amax = magnitude(x, 256);
+  const bool zero = amax < kActTiny;
+  b.d = zero ? 0.0f : amax / (127.0f * kActSteps);
+  const float inv_unit = zero ? 0.0f : kActSteps / amax;
+  const float inv = zero ? 0.0f : (127.0f * kActSteps) / amax;
+  for (int g = 0; g < 8; ++g) {
+    const int16_t step = run_step(magnitude(x + 32 * g, 32), inv_unit);
+    b.step[g][0] = b.step[g][1] = step;
+    const float run_inv = inv / to_float(step);
+    for (int i = 32 * g; i < 32 * g + 32; ++i) b.q[i] = quantize(x[i], run_inv);
+    for (int h = 2 * g; h < 2 * g + 2; ++h) {
+      b.sum16[h] = static_cast<int16_t>(step * sum_codes(b.q + 16 * h, 16, b.neg_pair_sum[h]));
+    }
+    b.sum32[g] = static_cast<int16_t>(b.sum16[2 * g] + b.sum16[2 * g + 1]);
+  }
 }
 
 void quantize_act(ActKind kind, const float* x, int64_t cols, std::byte* dst) {
@@ -110,8 +131,9 @@ float add_block(const PackLayout& p, const WeightBlock& w, const ActBlock256& a,
       sum += w.values[k] * a.q[k];
       asum += a.q[k];
     }
-    isum += w.sub_scale[g] * sum;
-    msum += w.sub_min[g] * asum;
+    const int step = a.step[g * sub_elems / 32][0];
+    isum += w.sub_scale[g] * step * sum;
+    msum += w.sub_min[g] * step * asum;
   }
   acc = std::fma(w.d * a.d, to_float(isum), acc);
   return p.min < 0 ? acc : std::fma(-(w.m * a.d), to_float(msum), acc);

@@ -70,14 +70,30 @@ void quantize_block(const float* x, ActBlock32& b) {
   b.d_sum = s.d * static_cast<float>(sum_of_pair(low_dword(both)));
 }
 
+// As generic run_step: cvtps of a NaN gives the most negative integer, which becomes 1.
+TOCCATA_INLINE void run_steps(const float* amax, float inv_unit, int* step) {
+  const __m256 r = _mm256_ceil_ps(_mm256_mul_ps(_mm256_loadu_ps(amax), _mm256_set1_ps(inv_unit)));
+  __m256i s = _mm256_max_epi32(_mm256_cvtps_epi32(r), _mm256_set1_epi32(1));
+  store256(step, _mm256_min_epi32(s, _mm256_set1_epi32(kActSteps)));
+}
+
 void quantize_block(const float* x, ActBlock256& b) {
+  float run_amax[8];
   __m256i best = _mm256_setzero_si256();
-  for (int k = 0; k < 256; k += 32) best = max_magnitude(x + k, best);
-  const BlockScale s = block_scale(max_lane(best));
-  b.d = s.d;
-  const __m256 inv = _mm256_set1_ps(s.inv);
   for (int g = 0; g < 8; ++g) {
-    const __m256i q = quantize32(x + 32 * g, inv);
+    const __m256i run = max_magnitude(x + 32 * g, _mm256_setzero_si256());
+    run_amax[g] = max_lane(run);
+    best = _mm256_max_epi32(best, run);
+  }
+  const float amax = max_lane(best);
+  const bool zero = amax < kActTiny;
+  b.d = zero ? 0.0f : amax / (127.0f * kActSteps);
+  const float whole_inv = zero ? 0.0f : (127.0f * kActSteps) / amax;
+  int step[8];
+  run_steps(run_amax, zero ? 0.0f : kActSteps / amax, step);
+  for (int g = 0; g < 8; ++g) {
+    b.step[g][0] = b.step[g][1] = static_cast<int16_t>(step[g]);
+    const __m256i q = quantize32(x + 32 * g, _mm256_set1_ps(whole_inv / static_cast<float>(step[g])));
     store256(b.q + 32 * g, q);
     const __m256i sums = pair_sums16(q);
     const __m128i part[2] = {_mm256_castsi256_si128(sums), _mm256_extracti128_si256(sums, 1)};
@@ -85,7 +101,7 @@ void quantize_block(const float* x, ActBlock256& b) {
     for (int i = 0; i < 2; ++i) {
       const int neg = low_dword(negate16(part[i]));
       memcpy(b.neg_pair_sum[2 * g + i], &neg, sizeof(neg));
-      total[i] = sum_of_pair(low_dword(part[i]));
+      total[i] = step[g] * sum_of_pair(low_dword(part[i]));
       b.sum16[2 * g + i] = static_cast<int16_t>(total[i]);
     }
     b.sum32[g] = static_cast<int16_t>(total[0] + total[1]);

@@ -29,10 +29,16 @@ TOCCATA_INLINE void unroll(Body&& body) {
   }
 }
 
-// sum[h][t] += scale[h] * (kQuads quads from kFirst of the run). neg_sums: see act_layout.h.
+// The factor of a run's sums: the weights' scale, times the token's step where there is one (null: none).
+TOCCATA_INLINE __m256i run_factor(__m256i scale, const int16_t* step, size_t offset) {
+  if (step == nullptr) return scale;
+  return _mm256_mullo_epi16(scale, broadcast4(reinterpret_cast<const uint8_t*>(step) + offset));
+}
+
+// sum[h][t] += scale[h] * step[t] * (kQuads quads from kFirst of the run). neg_sums, step: see act_layout.h.
 template <class W, class T, int kHalves, int kTokens, int kFirst>
-TOCCATA_INLINE void add_run(const uint8_t* run, const int8_t* q, const int16_t* neg_sums, size_t act_stride,
-                            const __m256i* scale, __m256i (*sum)[kTokens]) {
+TOCCATA_INLINE void add_run(const uint8_t* run, const int8_t* q, const int16_t* neg_sums, const int16_t* step,
+                            size_t act_stride, const __m256i* scale, __m256i (*sum)[kTokens]) {
   __m256i lane[kHalves][kTokens];
   unroll<0, kTokens>([&](auto t) TOCCATA_LAMBDA {
     __m256i start = _mm256_setzero_si256();
@@ -57,15 +63,16 @@ TOCCATA_INLINE void add_run(const uint8_t* run, const int8_t* q, const int16_t* 
   unroll<0, kTokens>([&](auto t) TOCCATA_LAMBDA {
     unroll<0, kHalves>([&](auto h) TOCCATA_LAMBDA {
       __m256i& s = sum[h.value][t.value];
-      s = _mm256_add_epi32(s, _mm256_madd_epi16(lane[h.value][t.value], scale[h.value]));
+      const __m256i factor = run_factor(scale[h.value], step, t.value * act_stride);
+      s = _mm256_add_epi32(s, _mm256_madd_epi16(lane[h.value][t.value], factor));
     });
   });
 }
 
 // The same for signed codes, all 8 quads.
 template <class W, int kHalves, int kTokens>
-TOCCATA_INLINE void add_run_signed(const uint8_t* run, const int8_t* q, size_t act_stride, const __m256i* scale,
-                                   __m256i (*sum)[kTokens]) {
+TOCCATA_INLINE void add_run_signed(const uint8_t* run, const int8_t* q, const int16_t* step, size_t act_stride,
+                                   const __m256i* scale, __m256i (*sum)[kTokens]) {
   unroll<0, 8>([&](auto i) TOCCATA_LAMBDA {
     constexpr int quad = i.value / 2 + i.value % 2 * 4;
     __m256i w[kHalves], magnitude[kHalves];
@@ -78,7 +85,7 @@ TOCCATA_INLINE void add_run_signed(const uint8_t* run, const int8_t* q, size_t a
       unroll<0, kHalves>([&](auto h) TOCCATA_LAMBDA {
         const __m256i pairs = _mm256_maddubs_epi16(magnitude[h.value], _mm256_sign_epi8(a, w[h.value]));
         __m256i& s = sum[h.value][t.value];
-        s = _mm256_add_epi32(s, _mm256_madd_epi16(pairs, scale[h.value]));
+        s = _mm256_add_epi32(s, _mm256_madd_epi16(pairs, run_factor(scale[h.value], step, t.value * act_stride)));
       });
     });
   });
@@ -95,11 +102,11 @@ TOCCATA_INLINE void add_block32(const uint8_t* block, const uint8_t* run, const 
     unroll<0, kTokens>([&](auto t) TOCCATA_LAMBDA { sum[h.value][t.value] = _mm256_setzero_si256(); });
   });
   if constexpr (T::kSigned) {
-    add_run_signed<W, kHalves, kTokens>(run, a->q, act_stride, one, sum);
+    add_run_signed<W, kHalves, kTokens>(run, a->q, nullptr, act_stride, one, sum);
   } else {
-    add_run<W, T, kHalves, kTokens, 0>(run, a->q, a->neg_pair_sum, act_stride, one, sum);
+    add_run<W, T, kHalves, kTokens, 0>(run, a->q, a->neg_pair_sum, nullptr, act_stride, one, sum);
     if constexpr (T::kQuads == 4) {
-      add_run<W, T, kHalves, kTokens, 4>(run, a->q, a->neg_pair_sum, act_stride, one, sum);
+      add_run<W, T, kHalves, kTokens, 4>(run, a->q, a->neg_pair_sum, nullptr, act_stride, one, sum);
     }
   }
   unroll<0, kHalves>([&](auto h) TOCCATA_LAMBDA {
@@ -156,11 +163,11 @@ TOCCATA_INLINE void add_run256(const uint8_t* block, const uint8_t* codes, const
     }
   });
   if constexpr (T::kSigned) {
-    add_run_signed<W, kHalves, kTokens>(codes, q, act_stride, first, sum);
+    add_run_signed<W, kHalves, kTokens>(codes, q, a->step[run], act_stride, first, sum);
   } else {
-    add_run<W, T, kHalves, kTokens, 0>(codes, q, a->neg_pair_sum[2 * run], act_stride, first, sum);
+    add_run<W, T, kHalves, kTokens, 0>(codes, q, a->neg_pair_sum[2 * run], a->step[run], act_stride, first, sum);
     if constexpr (T::kQuads == 4) {
-      add_run<W, T, kHalves, kTokens, 4>(codes, q, a->neg_pair_sum[2 * run + 1], act_stride, second, sum);
+      add_run<W, T, kHalves, kTokens, 4>(codes, q, a->neg_pair_sum[2 * run + 1], a->step[run], act_stride, second, sum);
     }
   }
 }
