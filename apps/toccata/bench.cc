@@ -136,8 +136,10 @@ class Bench {
       if (interrupted() || !output_) return output_;
       if (test.rows == 1) one_row[test.depth] = r->step_seconds;
       const double one = one_row.count(test.depth) != 0 ? one_row[test.depth] : 0.0;
-      if (options_.json) print((first_ ? "\n" : ",\n") + json_row(context, *r, one));
-      else print(table_row(context, *r, one));
+      if (options_.json)
+        print((first_ ? "\n" : ",\n") + json_row(context, *r, one));
+      else
+        print(table_row(context, *r, one));
       first_ = false;
     }
     if (!options_.json) print("\n");

@@ -45,7 +45,8 @@ int64_t rounds_for(double seconds, Run&& run) {
     const double start = monotonic_seconds();
     run(rounds);
     const double took = monotonic_seconds() - start;
-    if (took > seconds / 8) return std::max<int64_t>(1000, static_cast<int64_t>(static_cast<double>(rounds) * seconds / took));
+    if (took > seconds / 8)
+      return std::max<int64_t>(1000, static_cast<int64_t>(static_cast<double>(rounds) * seconds / took));
   }
 }
 
@@ -72,9 +73,8 @@ Result<MachineLimits> measure_limits(int threads, std::string_view isa) {
   const double seconds = best_of_runs(pool, 6, [&](Team& team) { g_sink += peak.read(mine(team), share); });
   limits.read_bytes = static_cast<double>(bytes) / seconds;
   limits.int8_ops = ops_per_second(pool, peak.int8_ops, [&](int64_t n) { g_sink += peak.int8_rounds(n); });
-  limits.f32_ops = ops_per_second(pool, peak.f32_ops, [&](int64_t n) {
-    g_sink += static_cast<uint64_t>(peak.f32_rounds(n));
-  });
+  limits.f32_ops =
+      ops_per_second(pool, peak.f32_ops, [&](int64_t n) { g_sink += static_cast<uint64_t>(peak.f32_rounds(n)); });
   return limits;
 }
 
@@ -128,11 +128,9 @@ double limit_seconds(const LoadedModel& model, const MachineLimits& limits, cons
   const double products = 2 * (body * work.rows + output * work.logit_rows);
   const double floats = float_share(*model.file);
   const double attention = 4.0 * c.heads * c.head_dim * work.attended;
-  const double compute =
-      products * (1 - floats) / limits.int8_ops + (products * floats + attention) / limits.f32_ops;
+  const double compute = products * (1 - floats) / limits.int8_ops + (products * floats + attention) / limits.f32_ops;
   const double kv = static_cast<double>(model.runner->kv_layout().bytes_per_token()) / std::max(1, c.layers);
-  const double bytes =
-      static_cast<double>(model.runner->weight_bytes()) * work.weight_reads + kv * work.kv_positions;
+  const double bytes = static_cast<double>(model.runner->weight_bytes()) * work.weight_reads + kv * work.kv_positions;
   return std::max(bytes / limits.read_bytes, compute);
 }
 

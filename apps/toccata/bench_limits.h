@@ -23,9 +23,9 @@ Result<MachineLimits> measure_limits(int threads, std::string_view isa);
 // `keys` cached positions in all (summed over rows, per full-attention layer).
 struct Work {
   double rows = 0, logit_rows = 0;
-  double attended = 0;        // query-key pairs of one head, summed over layers
-  double kv_positions = 0;    // cached positions that are read, summed over layers
-  double weight_reads = 0;    // how often all weights are read
+  double attended = 0;      // query-key pairs of one head, summed over layers
+  double kv_positions = 0;  // cached positions that are read, summed over layers
+  double weight_reads = 0;  // how often all weights are read
 };
 
 // Prefill of `tokens` after `depth` in chunks, then `generated` decode steps, for `batch` sequences side by side.

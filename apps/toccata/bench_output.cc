@@ -36,16 +36,18 @@ FileFacts facts_of(const gguf::File& file) {
   return f;
 }
 
-std::string model_label(const BenchContext& c) {
-  const model::ModelConfig& config = c.model->runner->config();
-  return (config.name.empty() ? config.architecture : config.name) + " " + facts_of(*c.model->file).type;
-}
-
 template <class... Args>
 std::string format(const char* pattern, Args... args) {
   char buffer[400];
   std::snprintf(buffer, sizeof buffer, pattern, args...);
   return buffer;
+}
+
+// As llama-bench has it: "llama 135M Q4_1".
+std::string model_label(const BenchContext& c, const FileFacts& f) {
+  const bool billions = f.parameters >= 999.5e6;
+  return c.model->runner->config().architecture + " " +
+         format(billions ? "%.1fB " : "%.0fM ", f.parameters / (billions ? 1e9 : 1e6)) + f.type;
 }
 
 std::string now_utc() {
@@ -73,21 +75,23 @@ std::string limits_line(const BenchContext& c) {
 }
 
 std::string table_header() {
-  return format("| %-28s | %10s | %9s | %7s | %-18s | %19s | %9s | %7s | %9s |\n", "model", "size", "params", "threads",
+  return format("| %-20s | %10s | %9s | %7s | %-18s | %19s | %9s | %7s | %9s |\n", "model", "size", "params", "threads",
                 "test", "t/s", "limit t/s", "% limit", "t(k)/t(1)") +
-         "| ---------------------------- | ---------: | --------: | ------: | ------------------ | "
+         "| -------------------- | ---------: | --------: | ------: | ------------------ | "
          "------------------: | --------: | ------: | --------: |\n";
 }
 
 std::string table_row(const BenchContext& c, const BenchResult& r, double one_row_seconds) {
   const FileFacts f = facts_of(*c.model->file);
   const std::vector<double> speeds = r.speeds();
-  const std::string speed = format("%.2f +- %.2f", mean(speeds), deviation(speeds));
+  std::string speed = format("%.2f \u00b1 %.2f", mean(speeds), deviation(speeds));
+  speed.insert(0, speed.size() < 20 ? 20 - speed.size() : 0, ' ');  // 19 columns: the sign has two bytes
   const std::string ratio =
       r.test.rows > 0 && one_row_seconds > 0 ? format("%.2f", r.step_seconds / one_row_seconds) : "";
-  return format("| %-28.28s | %6.1f MiB | %7.1f M | %7d | %-18s | %19s | %9.2f | %7.1f | %9s |\n", model_label(c).c_str(),
-                f.bytes / (1 << 20), f.parameters / 1e6, c.model->threads, r.test.name().c_str(), speed.c_str(),
-                limit_speed(r), 100 * mean(speeds) / limit_speed(r), ratio.c_str());
+  return format("| %-20.20s | %6.1f MiB | %7.1f M | %7d | %-18s | %s | %9.2f | %7.1f | %9s |\n",
+                model_label(c, f).c_str(), f.bytes / (1 << 20), f.parameters / 1e6, c.model->threads,
+                r.test.name().c_str(), speed.c_str(), limit_speed(r), 100 * mean(speeds) / limit_speed(r),
+                ratio.c_str());
 }
 
 std::string json_row(const BenchContext& c, const BenchResult& r, double one_row_seconds) {
@@ -99,7 +103,7 @@ std::string json_row(const BenchContext& c, const BenchResult& r, double one_row
                     {"cpu_info", cpu_features().model_name},
                     {"isa", std::string(c.model->runner->isa())},
                     {"model_filename", valid_utf8(c.path)},
-                    {"model_type", valid_utf8(model_label(c))},
+                    {"model_type", valid_utf8(model_label(c, f))},
                     {"model_size", static_cast<uint64_t>(f.bytes)},
                     {"model_n_params", static_cast<uint64_t>(f.parameters)},
                     {"n_threads", c.model->threads},

@@ -109,9 +109,12 @@ Work work_of_test(const LoadedModel& m, const BenchTest& t, int64_t chunk) {
 
 std::string BenchTest::name() const {
   std::string s;
-  if (rows > 0) s = "rows" + std::to_string(rows);
-  else if (prompt > 0 && gen > 0) s = "pp" + std::to_string(prompt) + "+tg" + std::to_string(gen);
-  else s = prompt > 0 ? "pp" + std::to_string(prompt) : "tg" + std::to_string(gen);
+  if (rows > 0)
+    s = "rows" + std::to_string(rows);
+  else if (prompt > 0 && gen > 0)
+    s = "pp" + std::to_string(prompt) + "+tg" + std::to_string(gen);
+  else
+    s = prompt > 0 ? "pp" + std::to_string(prompt) : "tg" + std::to_string(gen);
   if (batch > 1) s += " x" + std::to_string(batch);
   if (depth > 0) s += " @ d" + std::to_string(depth);
   return s;

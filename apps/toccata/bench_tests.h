@@ -14,16 +14,16 @@ namespace toccata::cli {
 // tokens already. rows > 0: instead, single steps of `rows` tokens that all give logits, as a verification does.
 struct BenchTest {
   int64_t prompt = 0, gen = 0, depth = 0, batch = 1, rows = 0;
-  std::string name() const;                        // as llama-bench: "pp512", "tg128 @ d4096"
+  std::string name() const;  // as llama-bench: "pp512", "tg128 @ d4096"
   int64_t length() const { return depth + prompt + gen + rows; }
-  int64_t tokens() const;                          // per repetition, all sequences
+  int64_t tokens() const;  // per repetition, all sequences
 };
 
 struct BenchResult {
   BenchTest test;
-  std::vector<double> seconds;     // per repetition
-  double limit_seconds = 0.0;      // per repetition
-  double step_seconds = 0.0;       // rows only: the median step
+  std::vector<double> seconds;         // per repetition
+  double limit_seconds = 0.0;          // per repetition
+  double step_seconds = 0.0;           // rows only: the median step
   std::vector<double> speeds() const;  // tokens per second
 };
 

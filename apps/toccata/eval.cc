@@ -82,9 +82,10 @@ int eval_main(int argc, char** argv) {
   if ((o.cases.empty() ? 0 : 1) + (o.perplexity.empty() ? 0 : 1) + (dump ? 1 : 0) != 1) {
     return parser.usage_error("choose one of --cases, --perplexity and --logits-dump or --dump-hash");
   }
-  if (dump && o.dump.prompt_path.empty()) return parser.usage_error("--logits-dump and --dump-hash need a prompt: -f FILE");
+  if (dump && o.dump.prompt_path.empty())
+    return parser.usage_error("--logits-dump and --dump-hash need a prompt: -f FILE");
   install_signal_handlers();
-  const Status s = dump ? eval_dump(o.model, o.dump)
+  const Status s = dump                   ? eval_dump(o.model, o.dump)
                    : o.perplexity.empty() ? run_cases(o)
                                           : eval_perplexity(o.model, o.perplexity);
   if (interrupted()) return 130;

@@ -74,8 +74,10 @@ Status eval_chat(const Reference& reference, const Emit& emit) {
     }
     const Result<std::string> text = render_case(c, at->second);
     json::object line{{"id", c.at("id")}};
-    if (text) line["text"] = valid_utf8(*text);
-    else line["error"] = valid_utf8(text.error().message);
+    if (text)
+      line["text"] = valid_utf8(*text);
+    else
+      line["error"] = valid_utf8(text.error().message);
     if (Status s = emit(std::move(line)); !s) return s;
   }
   return {};

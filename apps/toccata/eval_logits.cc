@@ -113,13 +113,13 @@ Status eval_model(const Reference& reference, const ModelOptions& options, const
   LoadNeeds needs;
   needs.logit_rows = kLogitRows;
   needs.context = 1;
-  for (const Prompt& p : *prompts) needs.context = std::max(needs.context, static_cast<int64_t>(p.ids.size()) + p.answer);
+  for (const Prompt& p : *prompts)
+    needs.context = std::max(needs.context, static_cast<int64_t>(p.ids.size()) + p.answer);
   Result<std::unique_ptr<LoadedModel>> m = load_model(options, needs);
   if (!m) return tl::unexpected(m.error());
   for (const Prompt& p : *prompts) {
-    Result<json::object> line = reference.kind == "greedy"
-                                    ? continue_greedily(**m, p, options.chunk)
-                                    : score(**m, p, options.chunk, reference.kind == "logits");
+    Result<json::object> line = reference.kind == "greedy" ? continue_greedily(**m, p, options.chunk)
+                                                           : score(**m, p, options.chunk, reference.kind == "logits");
     if (!line) {
       return fail(line.error().code, case_name(*p.reference) + ": " + line.error().message);
     }

@@ -12,12 +12,12 @@ namespace toccata::cli {
 Status eval_perplexity(const ModelOptions& options, const std::string& text_path);
 
 struct DumpOptions {
-  std::string prompt_path;       // text; special tokens are recognised, BOS is added as the model asks
-  std::string file;              // raw little-endian f32 rows; empty: none
-  bool hashes = false;           // one line per row on stdout: position and XXH3-64 of the row's bytes
-  int64_t last = 1;              // rows of the last tokens
-  int64_t prefix_chunk = 0;      // chunk size before those tokens; 0: the same
-  int64_t neighbours = 0;        // other sequences that share every step
+  std::string prompt_path;   // text; special tokens are recognised, BOS is added as the model asks
+  std::string file;          // raw little-endian f32 rows; empty: none
+  bool hashes = false;       // one line per row on stdout: position and XXH3-64 of the row's bytes
+  int64_t last = 1;          // rows of the last tokens
+  int64_t prefix_chunk = 0;  // chunk size before those tokens; 0: the same
+  int64_t neighbours = 0;    // other sequences that share every step
 };
 
 // The logits of the prompt's last tokens, for comparing bits between chunk sizes, threads, instruction sets and

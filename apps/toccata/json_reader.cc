@@ -17,7 +17,8 @@ Result<json::value> parse_json(std::string_view text, const std::string& source)
     json::stream_parser parser({}, options);
     boost::system::error_code error;
     size_t used = parser.write_some(text.data(), text.size(), error);
-    while (!error && used < text.size() && std::string_view(" \t\r\n").find(text[used]) != std::string_view::npos) ++used;
+    while (!error && used < text.size() && std::string_view(" \t\r\n").find(text[used]) != std::string_view::npos)
+      ++used;
     if (!error && used < text.size()) error = json::error::extra_data;
     if (!error) parser.finish(error);
     if (!error) return parser.release();

@@ -66,6 +66,10 @@ Result<std::unique_ptr<LoadedModel>> load_model(const ModelOptions& options, con
   if (!config) return tl::unexpected(config.error());
   m.context = needs.context > 0 ? needs.context : options.context;
   if (m.context == 0) m.context = std::min(config->context_length, kDefaultContext);
+  if (m.context > config->context_length) {
+    std::fprintf(stderr, "toccata: the context of %lld tokens is longer than the model was made for (%lld)\n",
+                 static_cast<long long>(m.context), static_cast<long long>(config->context_length));
+  }
 
   ProgressBar bar;
   model::RunnerOptions run;

@@ -18,7 +18,7 @@ struct LoadedModel {
   std::unique_ptr<Tokenizer> tokenizer;
   std::unique_ptr<model::ModelRunner> runner;
   std::optional<kv::Pool> pool;
-  int64_t context = 0;        // tokens that one sequence may have
+  int64_t context = 0;  // tokens that one sequence may have
   int threads = 1;
   double load_seconds = 0.0;
 
@@ -26,10 +26,10 @@ struct LoadedModel {
 };
 
 struct LoadNeeds {
-  int64_t context = 0;       // overrides options.context if above 0
-  int64_t sequences = 1;     // that share the pool, each of `context` tokens
-  int64_t logit_rows = 1;    // most rows of logits in one step
-  int64_t most_rows = 0;     // overrides options.chunk if above 0
+  int64_t context = 0;     // overrides options.context if above 0
+  int64_t sequences = 1;   // that share the pool, each of `context` tokens
+  int64_t logit_rows = 1;  // most rows of logits in one step
+  int64_t most_rows = 0;   // overrides options.chunk if above 0
 };
 
 // Shows a progress bar on a terminal once loading has taken a second.

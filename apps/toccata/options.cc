@@ -12,7 +12,8 @@ void add_model_path(ArgParser& parser, ModelOptions& options) {
 void add_engine_options(ArgParser& parser, ModelOptions& options) {
   constexpr int64_t kMost = 1 << 30;
   parser.group("Engine");
-  parser.integer("-c,--ctx-size", options.context, 0, kMost, "tokens of prompt and answer; 0: the model's, at most 8192");
+  parser.integer("-c,--ctx-size", options.context, 0, kMost,
+                 "tokens of prompt and answer; 0: the model's, at most 8192");
   parser.integer("-t,--threads", options.threads, 0, 1024, "threads; 0: one per CPU");
   parser.integer("-ub,--chunk-size", options.chunk, 1, 1 << 20, "most prompt tokens per step");
   parser.choice("--attention", options.attention, {"flash", "naive"},
@@ -44,7 +45,8 @@ void add_sampling_options(ArgParser& parser, SamplingOptions& options) {
   parser.number("--presence-penalty", p.presence_penalty, -100, 100, "taken off the logits of tokens that occurred");
   parser.number("--frequency-penalty", p.frequency_penalty, -100, 100, "taken off once per occurrence");
   parser.integer("--repeat-last-n", options.last_n, -1, kMost, "tokens that penalties look back at; -1: all, 0: none");
-  parser.texts("-l,--logit-bias", options.biases, "ID+BIAS", "add BIAS to a token's logit, as 42+1.5, 42-1.5 or 42-inf");
+  parser.texts("-l,--logit-bias", options.biases, "ID+BIAS",
+               "add BIAS to a token's logit, as 42+1.5, 42-1.5 or 42-inf");
   parser.integer("-s,--seed", options.seed, -1, INT64_MAX, "random seed; -1: a new one each time, shown at the end");
   parser.integer("--logprobs", options.logprobs, -1, 1 << 20,
                  "write each token's log-probability and the N best ones to stderr, as JSON lines; -1: off");

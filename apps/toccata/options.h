@@ -14,9 +14,9 @@ namespace toccata::cli {
 
 struct ModelOptions {
   std::string path;
-  int64_t context = 0;      // tokens; 0: the model's, at most 8192
-  int64_t threads = 0;      // 0: all CPUs of this process
-  int64_t chunk = 512;      // most prompt tokens per step
+  int64_t context = 0;  // tokens; 0: the model's, at most 8192
+  int64_t threads = 0;  // 0: all CPUs of this process
+  int64_t chunk = 512;  // most prompt tokens per step
   std::string attention = "flash";
   std::string k_type = "f16", v_type = "f16";
 };

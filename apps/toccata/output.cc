@@ -16,8 +16,10 @@ namespace {
 int write_all(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t n = ::write(fd, bytes.data(), bytes.size());
-    if (n >= 0) bytes.remove_prefix(static_cast<size_t>(n));
-    else if (errno != EINTR) return errno;
+    if (n >= 0)
+      bytes.remove_prefix(static_cast<size_t>(n));
+    else if (errno != EINTR)
+      return errno;
   }
   return 0;
 }
@@ -64,8 +66,10 @@ Result<std::string> read_text(const std::string& path, size_t most) {
   for (char buffer[1 << 16]; text.size() <= most && !interrupted();) {
     const ssize_t n = ::read(fd, buffer, sizeof buffer);
     if (n == 0) break;
-    if (n > 0) text.append(buffer, static_cast<size_t>(n));
-    else if (errno != EINTR) error = errno;
+    if (n > 0)
+      text.append(buffer, static_cast<size_t>(n));
+    else if (errno != EINTR)
+      error = errno;
     if (error != 0) break;
   }
   if (!is_stdin) ::close(fd);

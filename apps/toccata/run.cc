@@ -30,7 +30,8 @@ void declare(ArgParser& parser, Options& o) {
   parser.text("--system", o.system, "TEXT", "system message of the chat template");
   parser.flag("--raw", o.raw, "continue the prompt as it is, without the chat template");
   parser.integer("-n,--n-predict", o.generate.most_tokens, -1, 1 << 30, "most tokens of answer; -1: until it ends");
-  parser.flag("--ignore-eos", o.generate.ignore_end, "never choose an end token (needs -n or stops at the context's end)");
+  parser.flag("--ignore-eos", o.generate.ignore_end,
+              "never choose an end token (needs -n or stops at the context's end)");
   parser.texts("--stop", o.generate.stops, "TEXT", "end before this text; may be given several times");
   parser.flag("--no-stream", o.no_stream, "print the answer when it is complete");
   parser.flag("-q,--quiet", o.quiet, "no summary on stderr");
@@ -143,6 +144,7 @@ int run_main(int argc, char** argv) {
   if (const int code = check(parser, o)) return code;
   const bool chatting = is_terminal_chat(parser);
   o.generate.chunk = o.model.chunk;
+  if (chatting) o.no_stream = false;
 
   install_signal_handlers();
   Result<std::string> text = chatting ? Result<std::string>("") : prompt_text(parser, o);

@@ -22,7 +22,11 @@ class Chat {
  public:
   Chat(LoadedModel& model, const PromptMaker& prompts, Sampler& sampler, const ChatOptions& options,
        const Listener& listener)
-      : model_(model), prompts_(prompts), sampler_(sampler), options_(options), listener_(listener),
+      : model_(model),
+        prompts_(prompts),
+        sampler_(sampler),
+        options_(options),
+        listener_(listener),
         session_(*model.runner, *model.pool) {
     reset();
   }
@@ -42,9 +46,12 @@ class Chat {
         continue;
       }
       warned = false;
-      if (line == "/help") std::fputs(kHelp, stderr);
-      else if (line == "/reset") reset();
-      else if (line.find_first_not_of(" \t\n") != std::string::npos && !answer(line)) return 1;
+      if (line == "/help")
+        std::fputs(kHelp, stderr);
+      else if (line == "/reset")
+        reset();
+      else if (line.find_first_not_of(" \t\n") != std::string::npos && !answer(line))
+        return 1;
     }
   }
 

@@ -28,7 +28,12 @@ Result<bool> read_prompt(Session& session, std::span<const int32_t> prompt, int6
 class Answer {
  public:
   Answer(LoadedModel& model, Session& session, const GenerateOptions& options, const Listener& listener, Generation& g)
-      : model_(model), session_(session), options_(options), listener_(listener), g_(g), decoder_(*model.tokenizer),
+      : model_(model),
+        session_(session),
+        options_(options),
+        listener_(listener),
+        g_(g),
+        decoder_(*model.tokenizer),
         stop_(options.stops) {}
 
   // True: the answer has ended, g.finish says why.
@@ -94,8 +99,10 @@ Result<Generation> generate(LoadedModel& model, Session& session, std::span<cons
   for (double last = start;;) {
     const Sampled sampled = sampler.sample(session.logits(), session.tokens(), session.length());
     const double now = monotonic_seconds();
-    if (last == start) g.first_token_seconds = now - start;
-    else g.gaps.push_back(now - last);
+    if (last == start)
+      g.first_token_seconds = now - start;
+    else
+      g.gaps.push_back(now - last);
     last = now;
     if (answer.take(sampled)) break;
     if (const Status s = session.append(std::span(&sampled.token, 1)); !s) return tl::unexpected(s.error());

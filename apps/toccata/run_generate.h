@@ -14,8 +14,8 @@
 namespace toccata::cli {
 
 struct GenerateOptions {
-  int64_t most_tokens = -1;         // -1: until an end token or the context's end
-  bool ignore_end = false;          // end tokens count as any other
+  int64_t most_tokens = -1;  // -1: until an end token or the context's end
+  bool ignore_end = false;   // end tokens count as any other
   std::vector<std::string> stops;
   int64_t chunk = 512;
 };
@@ -24,8 +24,8 @@ enum class Finish { kStop, kLength, kContextFull, kInterrupted, kOutputFailed };
 
 struct Generation {
   Finish finish = Finish::kStop;
-  int64_t prompt_tokens = 0;         // of the whole prompt
-  int64_t cached_tokens = 0;         // of them, already in the session
+  int64_t prompt_tokens = 0;  // of the whole prompt
+  int64_t cached_tokens = 0;  // of them, already in the session
   std::string text;
   std::vector<int32_t> tokens;       // without the end token
   double prompt_seconds = 0.0;       // reading the prompt
@@ -35,8 +35,8 @@ struct Generation {
 };
 
 struct Listener {
-  std::function<Status(std::string_view)> text;       // complete characters, never part of a stop string
-  std::function<void(const Sampled&)> token;          // each token, before its text; may be empty
+  std::function<Status(std::string_view)> text;  // complete characters, never part of a stop string
+  std::function<void(const Sampled&)> token;     // each token, before its text; may be empty
 };
 
 // Continues `session` to hold `prompt` (what both have in common at the front is kept) and samples until the end.

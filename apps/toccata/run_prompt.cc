@@ -36,12 +36,12 @@ Result<PromptMaker> PromptMaker::create(const LoadedModel& model, bool raw) {
   if (!*source) return PromptMaker(model, nullptr);
   Result<ChatTemplate> chat = ChatTemplate::parse(**source);
   if (!chat) {
-    return fail(chat.error().code, "the model's chat template cannot be used (--raw works without it): " +
-                                       chat.error().message);
+    return fail(chat.error().code,
+                "the model's chat template cannot be used (--raw works without it): " + chat.error().message);
   }
   const Tokenizer& t = *model.tokenizer;
-  return PromptMaker(model, std::make_unique<Template>(
-                                Template{std::move(*chat), token_name(t, t.bos()), token_name(t, t.eos())}));
+  return PromptMaker(
+      model, std::make_unique<Template>(Template{std::move(*chat), token_name(t, t.bos()), token_name(t, t.eos())}));
 }
 
 std::vector<TokenId> PromptMaker::continue_text(const std::string& text) const {

@@ -18,11 +18,16 @@ double per_second(double count, double seconds) { return seconds > 0 ? count / s
 
 const char* finish_name(Finish f) {
   switch (f) {
-    case Finish::kStop: return "stop";
-    case Finish::kLength: return "length";
-    case Finish::kContextFull: return "length (context full)";
-    case Finish::kInterrupted: return "interrupted";
-    case Finish::kOutputFailed: return "output failed";
+    case Finish::kStop:
+      return "stop";
+    case Finish::kLength:
+      return "length";
+    case Finish::kContextFull:
+      return "length (context full)";
+    case Finish::kInterrupted:
+      return "interrupted";
+    case Finish::kOutputFailed:
+      return "output failed";
   }
   return "";
 }
@@ -45,7 +50,8 @@ double percentile(std::vector<double> values, double p) {
 
 void note_finish(const Generation& g, const LoadedModel& model) {
   if (g.finish == Finish::kContextFull) {
-    std::fprintf(stderr, "toccata run: the context of %lld tokens is full, so the answer ends here (raise it with -c)\n",
+    std::fprintf(stderr,
+                 "toccata run: the context of %lld tokens is full, so the answer ends here (raise it with -c)\n",
                  static_cast<long long>(model.context));
   } else if (g.finish == Finish::kInterrupted) {
     std::fputs("toccata run: interrupted\n", stderr);

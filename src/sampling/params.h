@@ -18,10 +18,10 @@ struct SamplingParams {
   float repetition_penalty = 1.0f;  // 1: off (Keskar et al. 2019)
   float presence_penalty = 0.0f;
   float frequency_penalty = 0.0f;
-  int32_t penalty_last_n = 64;      // tokens of history that penalties look at; -1: all, 0: penalties off
+  int32_t penalty_last_n = 64;  // tokens of history that penalties look at; -1: all, 0: penalties off
   std::vector<std::pair<int32_t, float>> logit_bias;  // (token, bias); -infinity bans the token
   uint64_t seed = 0;
-  int32_t logprobs = -1;            // -1: none; N >= 0: the chosen token's and the N most likely ones'
+  int32_t logprobs = -1;  // -1: none; N >= 0: the chosen token's and the N most likely ones'
 
   Status validate(int32_t vocab) const;  // kInvalidArgument that names the parameter and its range
   bool has_penalties() const {

@@ -168,8 +168,10 @@ TEST(Select, TypicalKeepsTokensNearTheEntropy) {
     for (int32_t i = 0; i < 400; ++i) {
       const double q = prob[static_cast<size_t>(i)], distance = std::fabs(-std::log(q) - entropy);
       if (kept.count(i)) mass += q;
-      if (kept.count(i)) farthest = std::max(farthest, distance);
-      else nearest_dropped = std::min(nearest_dropped, distance);
+      if (kept.count(i))
+        farthest = std::max(farthest, distance);
+      else
+        nearest_dropped = std::min(nearest_dropped, distance);
     }
     EXPECT_GE(mass, static_cast<double>(p.typical_p) - 1e-9);
     EXPECT_LE(farthest, nearest_dropped + 1e-9);

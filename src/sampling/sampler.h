@@ -21,8 +21,8 @@ struct TokenLogprob {
 
 struct Sampled {
   int32_t token = -1;
-  float logprob = 0.0f;              // natural log, of the chosen token; 0 unless params.logprobs >= 0
-  std::vector<TokenLogprob> top;     // the params.logprobs most likely tokens, most likely first
+  float logprob = 0.0f;           // natural log, of the chosen token; 0 unless params.logprobs >= 0
+  std::vector<TokenLogprob> top;  // the params.logprobs most likely tokens, most likely first
 };
 
 class Sampler {
@@ -40,8 +40,8 @@ class Sampler {
  private:
   SamplingParams params_;
   int32_t vocab_;
-  std::vector<float> scratch_;      // the adjusted row, where there is something to adjust
-  std::vector<int32_t> counts_;     // of tokens in the penalties' window; zeros between calls
+  std::vector<float> scratch_;   // the adjusted row, where there is something to adjust
+  std::vector<int32_t> counts_;  // of tokens in the penalties' window; zeros between calls
   std::vector<Candidate> candidates_;
 };
 

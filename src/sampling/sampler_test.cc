@@ -100,8 +100,10 @@ TEST(Sampler, TopPAndMinPDistributionIsExact) {
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return p[a] > p[b]; });
   double held = 0;
   for (const size_t i : order) {
-    if (held >= static_cast<double>(params.top_p) || p[i] < 0.1 * p[order[0]]) p[i] = 0;
-    else held += p[i];
+    if (held >= static_cast<double>(params.top_p) || p[i] < 0.1 * p[order[0]])
+      p[i] = 0;
+    else
+      held += p[i];
   }
   renormalise(p);
   expect_distribution(params, row, p);

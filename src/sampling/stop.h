@@ -17,7 +17,7 @@ class StopMatcher {
   explicit StopMatcher(const std::vector<std::string>& stops);  // empty strings are ignored
 
   struct Output {
-    std::string text;    // safe to show: never part of a stop string
+    std::string text;  // safe to show: never part of a stop string
     bool stopped = false;
   };
   // After a stop nothing more is accepted: further pieces give nothing.
