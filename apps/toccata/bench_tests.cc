@@ -61,7 +61,7 @@ class Run {
       if (Status status = sessions_[s].append(slice(s, test_.depth, test_.prompt), chunk_); !status) return status;
     }
     for (int64_t i = 0; i < test_.gen; ++i) {
-      if (Status status = step(test_.depth + test_.prompt + i, 1, true); !status) return status;
+      if (Status status = step(test_.depth + test_.prompt + i, 1); !status) return status;
     }
     return {};
   }
@@ -69,21 +69,22 @@ class Run {
   Status verify_steps() {
     for (int64_t i = 0; i < kStepsPerSample; ++i) {
       const double start = monotonic_seconds();
-      if (Status status = step(test_.depth, test_.rows, false); !status) return status;
+      if (Status status = step(test_.depth, test_.rows); !status) return status;
       steps_.push_back(monotonic_seconds() - start);
+      for (Session& s : sessions_) s.truncate(test_.depth);  // the rows are rejected, as it were
     }
     return {};
   }
 
   // `count` tokens of every sequence in one step, all with logits.
-  Status step(int64_t position, int64_t count, bool keep) {
+  Status step(int64_t position, int64_t count) {
     spans_.clear();
     for (size_t s = 0; s < sessions_.size(); ++s) {
       if (Status status = sessions_[s].reserve(position + count); !status) return status;
       spans_.push_back({sessions_[s].blocks().data(), position, slice(s, position, count), 0});
     }
     if (Status status = m_.runner->forward({spans_}, *m_.pool, logits_.data()); !status) return status;
-    for (size_t s = 0; keep && s < sessions_.size(); ++s) sessions_[s].commit(spans_[s].tokens);
+    for (size_t s = 0; s < sessions_.size(); ++s) sessions_[s].commit(spans_[s].tokens);
     return {};
   }
 

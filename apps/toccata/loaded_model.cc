@@ -66,7 +66,7 @@ Result<std::unique_ptr<LoadedModel>> load_model(const ModelOptions& options, con
   if (!config) return tl::unexpected(config.error());
   m.context = needs.context > 0 ? needs.context : options.context;
   if (m.context == 0) m.context = std::min(config->context_length, kDefaultContext);
-  if (m.context > config->context_length) {
+  if (needs.context == 0 && m.context > config->context_length) {
     std::fprintf(stderr, "toccata: the context of %lld tokens is longer than the model was made for (%lld)\n",
                  static_cast<long long>(m.context), static_cast<long long>(config->context_length));
   }
@@ -98,7 +98,12 @@ Result<std::unique_ptr<LoadedModel>> load_model(const ModelOptions& options, con
 }
 
 int report(const char* command, const Error& error) {
-  std::fprintf(stderr, "toccata %s: %s\n", command, error.message.c_str());
+  // Messages may quote outside text, such as a path with a newline: one fault is one line.
+  std::string line = error.message;
+  for (char& c : line) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  }
+  std::fprintf(stderr, "toccata %s: %s\n", command, line.c_str());
   return 1;
 }
 

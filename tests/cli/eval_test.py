@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""`toccata eval`: every kind on the tiny model, malformed reference files, perplexity and dumped logits."""
+
+import json
+import math
+import os
+import struct
+
+import tiny_gguf
+from cli import CliTest, main
+
+IDS = [tiny_gguf.BOS] + [tiny_gguf.LETTER_BASE + i * 7 % 26 for i in range(40)]
+
+
+class Eval(CliTest):
+    def evaluate(self, kind, cases, *arguments, **extra):
+        ref, out = self.path("ref.json", json.dumps({"kind": kind, "cases": cases, **extra})), self.path("out.jsonl")
+        done = self.call("eval", "-m", self.model, "--cases", ref, "--out", out, *arguments)
+        self.assertEqual((done.returncode, done.stdout), (0, b""), done.stderr)
+        with open(out, encoding="utf-8") as file:
+            return [json.loads(line) for line in file]
+
+    def test_tok_and_piece(self):
+        lines = self.evaluate("tok", [{"id": "a", "text": "ab<s>\u00fc"}, {"id": "b", "text": ""}])
+        self.assertEqual([x["id"] for x in lines], ["a", "b"])
+        self.assertIn(tiny_gguf.BOS, lines[0]["ids"])
+        self.assertNotIn(tiny_gguf.BOS, lines[0]["ids_no_special"])
+        self.assertEqual(lines[1]["ids"], [])
+        pieces = self.evaluate("piece", [{"id": "p", "token": tiny_gguf.BYTE_BASE + 0xFF}, {"id": "q", "token": tiny_gguf.BOS}])
+        self.assertEqual([p["hex"] for p in pieces], ["ff", b"<s>".hex()])
+
+    def test_chat_needs_no_model(self):
+        ref = self.path("ref.json", json.dumps({
+            "kind": "chat",
+            "templates": {"t": {"template": "{{ bos_token }}{{ messages[0].content }}", "bos": "<s>", "eos": "</s>"},
+                          "bad": {"template": "{{ raise_exception('no') }}", "bos": "", "eos": ""}},
+            "cases": [{"id": "x", "template": "t", "messages": [{"role": "user", "content": "hi"}]},
+                      {"id": "y", "template": "bad", "messages": [{"role": "user", "content": "hi"}]}]}))
+        done = self.call("eval", "--cases", ref)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        x, y = map(json.loads, done.stdout.splitlines())
+        self.assertEqual(x["text"], "<s>hi")
+        self.assertIn("no", y["error"])
+
+    def test_logits_ppl_and_greedy_agree_with_each_other(self):
+        positions = [{"pos": p} for p in range(len(IDS))]
+        logits = self.evaluate("logits", [{"id": "l", "ids": IDS, "positions": positions}])[0]
+        self.assertEqual([p["pos"] for p in logits["positions"]], list(range(len(IDS))))
+        total = 0.0
+        for i, p in enumerate(logits["positions"]):
+            self.assertEqual(len(p["top"]), 64)
+            self.assertEqual(p["top"], sorted(p["top"], key=lambda t: (-t[1], t[0])))
+            self.assertGreater(p["lse"], p["top"][0][1])
+            self.assertEqual("next_logprob" in p, i + 1 < len(IDS))
+            total -= p.get("next_logprob", 0.0)
+        self.assertAlmostEqual(total, logits["nll"], places=6)
+        self.assertEqual(self.evaluate("ppl", [{"id": "p", "ids": IDS}], "--chunk-size", "7")[0]["nll"], logits["nll"])
+        greedy = self.evaluate("greedy", [{"id": "g", "ids": IDS, "out": [0] * 5}], "-t", "1")[0]["out"]
+        self.assertEqual(len(greedy), 5)
+        self.assertEqual(greedy[0], logits["positions"][-1]["top"][0][0])
+        again = self.evaluate("greedy", [{"id": "g", "ids": IDS + greedy[:2], "out": [0] * 3}])[0]["out"]
+        self.assertEqual(again, greedy[2:])
+
+    def test_malformed_references_are_refused_in_one_line(self):
+        case = {"id": "a", "ids": [1]}
+        bad = [
+            ("", "JSON"), ("{", "JSON"), ("[1,2", "JSON"), ("{} x", "JSON"), ("nonsense", "JSON"), (b"\xff\xfe", "JSON"),
+            ("[" * 100000, "JSON"), ('{"kind": "ppl", "cases": [1e999]}', ""),
+            ("[]", "object"), ("{}", "'kind'"), ({"kind": 5, "cases": []}, "'kind'"), ({"kind": "ppl"}, "'cases'"),
+            ({"kind": "kv", "cases": []}, "'kv'"), ({"kind": "ppl", "cases": {}}, "'cases'"),
+            ({"kind": "ppl", "cases": [5]}, "case 0"), ({"kind": "ppl", "cases": [{}]}, "'id'"),
+            ({"kind": "ppl", "cases": [case, case]}, "twice"), ({"kind": "ppl", "cases": [{"id": "a"}]}, "'ids'"),
+            ({"kind": "ppl", "cases": [{"id": "a", "ids": []}]}, "empty"),
+            ({"kind": "ppl", "cases": [{"id": "a", "ids": [1.5]}]}, "'ids'"),
+            ({"kind": "ppl", "cases": [{"id": "a", "ids": [-1]}]}, "'ids'"),
+            ({"kind": "ppl", "cases": [{"id": "a", "ids": [10 ** 12]}]}, "'ids'"),
+            ({"kind": "ppl", "cases": [{"id": "a", "ids": [tiny_gguf.VOCAB]}]}, "vocabulary"),
+            ({"kind": "logits", "cases": [{"id": "a", "ids": [1], "positions": [{"pos": 1}]}]}, "'pos'"),
+            ({"kind": "piece", "cases": [{"id": "a", "token": tiny_gguf.VOCAB}]}, "'token'"),
+            ({"kind": "tok", "cases": [{"id": "a", "text": None}]}, "'text'"),
+            ({"kind": "chat", "cases": []}, "'templates'"),
+        ]
+        for content, words in bad:
+            with self.subTest(content=str(content)[:80]):
+                text = json.dumps(content) if isinstance(content, dict) else content
+                self.refused(1, words, "eval", "-m", self.model, "--cases", self.path("bad.json", text))
+
+    def test_paths_that_do_not_work(self):
+        good = self.path("ref.json", json.dumps({"kind": "tok", "cases": []}))
+        self.refused(1, "none.json", "eval", "-m", self.model, "--cases", self.path("none.json"))
+        self.refused(1, "nowhere", "eval", "-m", self.model, "--cases", good, "--out", self.path("nowhere/out.jsonl"))
+        self.refused(1, "no model", "eval", "--cases", good)
+        full = self.path("full.json", json.dumps({"kind": "tok", "cases": [{"id": "a", "text": "b"}]}))
+        self.refused(1, "No space", "eval", "-m", self.model, "--cases", full, "--out", "/dev/full")
+
+    def test_perplexity(self):
+        text = self.path("text.txt", "the quick brown fox " * 20)
+        done = self.call("eval", "-m", self.model, "--perplexity", text, "-c", "64")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        words = done.stdout.decode().split()
+        nll, tokens = float(words[5].rstrip(",")), int(words[6])
+        self.assertAlmostEqual(math.log(float(words[1])), nll / tokens, places=5)
+        self.assertGreater(tokens, 300)
+        self.refused(1, "empty.txt", "eval", "-m", self.model, "--perplexity", self.path("empty.txt", ""))
+        self.refused(1, "-c", "eval", "-m", self.model, "--perplexity", text, "-c", "2")
+
+    def test_dumped_logits_do_not_depend_on_the_step(self):
+        prompt = self.path("prompt.txt", "the quick brown fox " * 8)
+        base = ["eval", "-m", self.model, "-f", prompt, "--dump-last", "5"]
+        first = self.path("first.f32")
+        plain = self.call(*base, "--dump-hash", "--logits-dump", first)
+        self.assertEqual(plain.returncode, 0, plain.stderr)
+        self.assertEqual(len(set(plain.stdout.split()[1::2])), 5)
+        with open(first, "rb") as file:
+            rows = file.read()
+        self.assertEqual(len(rows), 5 * tiny_gguf.VOCAB * 4)
+        self.assertTrue(all(map(math.isfinite, struct.unpack(f"<{len(rows) // 4}f", rows))))
+        for change in (["--chunk-size", "1"], ["--chunk-size", "7"], ["-t", "1"], ["--neighbours", "3"],
+                       ["--neighbours", "8", "--chunk-size", "3"], ["--chunk-size", "1", "--prefix-chunk", "9"]):
+            with self.subTest(change=change):
+                other = self.path("other.f32")
+                done = self.call(*base, "--dump-hash", "--logits-dump", other, *change)
+                self.assertEqual((done.returncode, done.stdout), (0, plain.stdout), done.stderr)
+                with open(other, "rb") as file:
+                    self.assertEqual(file.read(), rows)
+        self.assertNotEqual(self.call(*base, "--dump-hash", "-ctk", "bf16").stdout, plain.stdout)
+        self.refused(1, "n_ctx = 8", *base, "--dump-hash", "-c", "8")
+        self.assertEqual(self.call(*base, "--dump-hash", "--dump-last", "100000").returncode, 0)
+        os.remove(first)
+
+
+if __name__ == "__main__":
+    main()
