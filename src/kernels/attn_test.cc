@@ -208,6 +208,12 @@ TEST(Attn, MergeEqualsTheReferenceAndSkipsEmptySplits) {
     EXPECT_EQ(want[rows + 80 + d], o[static_cast<size_t>(stride) + d]);  // running + nothing
   }
   EXPECT_EQ(want[2], -inf);
+  for (const TestedSet& set : testing::tested_sets()) {  // the sign of a zero must not tell of skipped tiles
+    const std::vector<float> minus(24, -0.0f);
+    std::vector<float> out(24);
+    set.attn->finish(minus.data(), 2.0f, 24, out.data());
+    for (float x : out) EXPECT_FALSE(std::signbit(x)) << set.name;
+  }
 }
 
 TEST(Attn, StoresRoundLikeTheReferenceAndTouchOnlyTheirSlots) {

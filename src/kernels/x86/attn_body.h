@@ -26,8 +26,9 @@ template <class L, DType T>
 struct KeyBlock {
   // Scores of rows [begin, end) and the panels [p, last) of 16 keys, all within one block. Fetches V of the block
   // (null: nothing) at the pace at which it goes through K.
-  static void scores(const AttnTile& tile, int begin, int end, int p, int last, const std::byte* const* blocks,
-                     const std::byte* v, float* s, size_t stride) {
+  static TOCCATA_NOINLINE void scores(const AttnTile& tile, int begin, int end, int p, int last,
+                                      const std::byte* const* blocks, const std::byte* v, float* s, size_t stride) {
+    if (p >= last) return;
     const size_t dim = static_cast<size_t>(tile.head_dim), row = static_cast<size_t>(begin);
     const int rows = end - begin, pace = v ? 16 * element_bytes(tile.v_type) : 0;
     if (!v) v = blocks[p / 2];
@@ -55,8 +56,9 @@ template <class L, DType T>
 struct ValueBlock {
   // O[row] = O[row] scale[row], then the chain over keys [from, to) of the tile, for rows [begin, end). Fetches K of
   // the two blocks `next` (null: nothing) at the pace of a whole tile.
-  static void accumulate(const AttnTile& tile, int begin, int end, int from, int to, const std::byte* const* blocks,
-                         const std::byte* const* next, const float* p, size_t stride, const float* scale, float* o) {
+  static TOCCATA_NOINLINE void accumulate(const AttnTile& tile, int begin, int end, int from, int to,
+                                          const std::byte* const* blocks, const std::byte* const* next, const float* p,
+                                          size_t stride, const float* scale, float* o) {
     const int dim = tile.head_dim, rows = end - begin;
     const size_t o_stride = static_cast<size_t>(attn_o_stride(dim)), row = static_cast<size_t>(begin);
     const int split = from >= kKvBlock ? from : to < kKvBlock ? to : kKvBlock;  // keys [from, split) in the first block

@@ -66,12 +66,8 @@ struct AttnBody {
 
   // --- softmax -------------------------------------------------------------------------------------------------------
 
-  // exp2((from - to) c), to = -inf counting as 0.
-  static TOCCATA_INLINE float rescale(float from, float to, float c) {
-    alignas(64) float out[16];
-    exp2_poly(L::all((from - (to == kNone ? 0.0f : to)) * c)).store(out);
-    return out[0];
-  }
+  // (from - to) c, to = -inf counting as 0.
+  static TOCCATA_INLINE float exponent(float from, float to, float c) { return (from - (to == kNone ? 0.0f : to)) * c; }
 
   static TOCCATA_INLINE float largest(const float* s, int64_t n) {
     L m = L::all(kNone);
@@ -91,27 +87,30 @@ struct AttnBody {
     return sum.sum();
   }
 
-  // Masks panels [first, end) of a row.
-  static TOCCATA_INLINE void mask_row(float* s, int first, int end, int lo, int hi) {
-    for (int p = first; p < end; ++p) L::keep(L::load(s + 16 * p), lo - 16 * p, hi - 16 * p).store(s + 16 * p);
+  static TOCCATA_INLINE void mask_row(float* s, int panels, int lo, int hi) {
+    for (int p = 0; p < panels; ++p, s += 16) L::keep(L::load(s), lo - 16 * p, hi - 16 * p).store(s);
   }
 
-  // The online softmax of one tile: scores become probabilities, factor[r] is what O has to be scaled by.
+  // The online softmax of one tile: scores become probabilities, factor[r] is what O has to be scaled by. In three
+  // passes, so that the factors of 16 rows are one vector.
   static void softmax_tile(const AttnTile& tile, const View& view, const AttnState& state, const AttnScratch& scratch) {
     for (int r = 0; r < tile.rows; ++r) {
-      const int first = view.first_panel(r), end = view.end_panel(r);
-      float* s = scratch.s + r * kAttnTile;
-      scratch.factor[r] = 1.0f;
-      if (!view.full) {
-        if (view.lo[r] >= view.hi[r]) continue;
-        mask_row(s, first, end, view.lo[r], view.hi[r]);
-      }
-      const float here = largest(s + 16 * first, 16 * (end - first));
+      const int first = view.first_panel(r), panels = view.end_panel(r) - first;
+      float* s = scratch.s + r * kAttnTile + 16 * first;
+      scratch.factor[r] = 0.0f;  // exp2(0) = 1 for a row that sees nothing
+      if (view.sees_none(r)) continue;
+      if (!view.full) mask_row(s, panels, view.lo[r] - 16 * first, view.hi[r] - 16 * first);
+      const float here = largest(s, 16 * panels);
       const float m = state.m[r] < here ? here : state.m[r];
-      scratch.factor[r] = rescale(state.m[r], m, tile.c);
-      const float sum = exponentials(s + 16 * first, 16 * (end - first), m, tile.c);
-      state.l[r] = __builtin_fmaf(state.l[r], scratch.factor[r], sum);
+      scratch.factor[r] = exponent(state.m[r], m, tile.c);
       state.m[r] = m;
+    }
+    for (int r = 0; r < tile.rows; r += 16) exp2_poly(L::load(scratch.factor + r)).store(scratch.factor + r);
+    for (int r = 0; r < tile.rows; ++r) {
+      if (view.sees_none(r)) continue;
+      const int first = view.first_panel(r), panels = view.end_panel(r) - first;
+      const float sum = exponentials(scratch.s + r * kAttnTile + 16 * first, 16 * panels, state.m[r], tile.c);
+      state.l[r] = __builtin_fmaf(state.l[r], scratch.factor[r], sum);
     }
   }
 
@@ -142,13 +141,13 @@ struct AttnBody {
     const int stride = attn_o_stride(head_dim);
     for (int r = 0; r < rows; ++r) {
       const float m = into.m[r] < from.m[r] ? from.m[r] : into.m[r];
-      const float a = rescale(into.m[r], m, c), b = rescale(from.m[r], m, c);
+      alignas(64) float factor[16] = {exponent(into.m[r], m, c), exponent(from.m[r], m, c)};
+      exp2_poly(L::load(factor)).store(factor);
+      const L a = L::all(factor[0]), b = L::all(factor[1]);
       float* o = into.o + r * stride;
       const float* add = from.o + r * stride;
-      for (int d = 0; d < stride; d += 16) {
-        L::fma(L::load(o + d), L::all(a), L::load(add + d) * L::all(b)).store(o + d);
-      }
-      into.l[r] = __builtin_fmaf(into.l[r], a, from.l[r] * b);
+      for (int d = 0; d < stride; d += 16) L::fma(L::load(o + d), a, L::load(add + d) * b).store(o + d);
+      into.l[r] = __builtin_fmaf(into.l[r], factor[0], from.l[r] * factor[1]);
       into.m[r] = m;
     }
   }
@@ -166,7 +165,7 @@ struct AttnBody {
       with_type<L, KeyBlock>(tile.k_type, [&](auto keys) { products(keys, tile, view, blocks, s, stride); });
     }
     for (int r = 0; r < tile.rows && !view.full; ++r) {
-      mask_row(s + static_cast<size_t>(r) * stride, 0, kAttnTile / 16, view.lo[r], view.hi[r]);
+      mask_row(s + static_cast<size_t>(r) * stride, kAttnTile / 16, view.lo[r], view.hi[r]);
     }
   }
 

@@ -36,6 +36,7 @@ struct View {
   }
 
   bool empty() const { return first >= end; }
+  bool sees_none(int row) const { return !full && lo[row] >= hi[row]; }
   // Panels of 16 keys that some row in [begin, end) sees.
   int first_panel(int row) const { return full ? 0 : lo[row] / 16; }
   int end_panel(int last_row) const { return full ? kAttnTile / 16 : (hi[last_row] + 15) / 16; }

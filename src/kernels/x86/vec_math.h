@@ -9,6 +9,7 @@
 #include "kernels/exp2.h"
 
 #define TOCCATA_INLINE inline __attribute__((always_inline))
+#define TOCCATA_NOINLINE __attribute__((noinline))  // where dozens of kernels would be copied to each call
 
 namespace toccata::kernels {
 namespace {
