@@ -19,7 +19,8 @@ struct MacroBody;
 
 struct Macro : Object {
   static constexpr Kind kKind = Kind::kMacro;
-  Macro(Value n, const MacroBody* b, Activation* outer) : Object(kKind), name(std::move(n)), body(b), definition(outer) {}
+  Macro(Value n, const MacroBody* b, Activation* outer)
+      : Object(kKind), name(std::move(n)), body(b), definition(outer) {}
   const Value name;  // None for the body of a call block
   const MacroBody* const body;
   Activation* const definition;

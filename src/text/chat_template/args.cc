@@ -63,7 +63,8 @@ Value follow_path(Heap& heap, Value item, const Value& path, const Value& fallba
   for (size_t begin = 0; begin <= text.size();) {
     const size_t end = std::min(text.find('.', begin), text.size());
     const std::string part = text.substr(begin, end - begin);
-    const bool number = !part.empty() && std::all_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
+    const bool number =
+        !part.empty() && std::all_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
     follow(number ? Value(*parse_int(part, 10)) : heap.str(part));
     begin = end + 1;
   }

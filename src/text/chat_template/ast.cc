@@ -46,7 +46,9 @@ void visit_statement(Node& node, const Visit& visit) {
       visit_all(to<IfNode>(node).elifs, visit);
       visit_all(to<IfNode>(node).otherwise, visit);
       break;
-    case NodeKind::kMacro: visit_macro(to<MacroNode>(node).macro, visit); break;
+    case NodeKind::kMacro:
+      visit_macro(to<MacroNode>(node).macro, visit);
+      break;
     case NodeKind::kCallBlock:
       visit_one(to<CallBlockNode>(node).call, visit);
       visit_macro(to<CallBlockNode>(node).macro, visit);
@@ -69,7 +71,8 @@ void visit_statement(Node& node, const Visit& visit) {
       visit_one(to<AssignBlockNode>(node).filter, visit);
       visit_all(to<AssignBlockNode>(node).body, visit);
       break;
-    default: break;
+    default:
+      break;
   }
 }
 
@@ -77,7 +80,10 @@ void visit_statement(Node& node, const Visit& visit) {
 
 void for_each_child(Node& node, const Visit& visit) {
   switch (node.kind) {
-    case NodeKind::kTuple: case NodeKind::kList: case NodeKind::kConcat: case NodeKind::kOutput:
+    case NodeKind::kTuple:
+    case NodeKind::kList:
+    case NodeKind::kConcat:
+    case NodeKind::kOutput:
       visit_all(to<ItemsNode>(node).items, visit);
       break;
     case NodeKind::kDict:
@@ -86,8 +92,13 @@ void for_each_child(Node& node, const Visit& visit) {
         visit(*value);
       }
       break;
-    case NodeKind::kUnary: case NodeKind::kNot: visit(*to<UnaryNode>(node).operand); break;
-    case NodeKind::kBinary: case NodeKind::kAnd: case NodeKind::kOr:
+    case NodeKind::kUnary:
+    case NodeKind::kNot:
+      visit(*to<UnaryNode>(node).operand);
+      break;
+    case NodeKind::kBinary:
+    case NodeKind::kAnd:
+    case NodeKind::kOr:
       visit(*to<BinaryNode>(node).left);
       visit(*to<BinaryNode>(node).right);
       break;
@@ -112,7 +123,9 @@ void for_each_child(Node& node, const Visit& visit) {
       visit(*to<TestNode>(node).operand);
       visit_arguments(to<TestNode>(node).arguments, visit);
       break;
-    case NodeKind::kGetattr: visit(*to<GetattrNode>(node).object); break;
+    case NodeKind::kGetattr:
+      visit(*to<GetattrNode>(node).object);
+      break;
     case NodeKind::kGetitem:
       visit(*to<GetitemNode>(node).object);
       visit(*to<GetitemNode>(node).index);
@@ -122,7 +135,9 @@ void for_each_child(Node& node, const Visit& visit) {
       visit_one(to<SliceNode>(node).stop, visit);
       visit_one(to<SliceNode>(node).step, visit);
       break;
-    default: visit_statement(node, visit); break;
+    default:
+      visit_statement(node, visit);
+      break;
   }
 }
 

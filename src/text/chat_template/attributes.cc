@@ -4,6 +4,7 @@
 #include "text/chat_template/activation.h"
 #include "text/chat_template/builtins.h"
 #include "text/chat_template/fault.h"
+#include "text/chat_template/interpreter.h"
 #include "text/chat_template/loop.h"
 #include "text/chat_template/ops.h"
 
@@ -61,9 +62,14 @@ Value number_attribute(const Value& number, std::string_view name) {
 
 Value plain_attribute(Heap& heap, const Value& object, std::string_view name) {
   switch (object.kind()) {
-    case Kind::kLoop: return loop_attribute(heap, *object.as<Loop>(), name);
-    case Kind::kMacro: return macro_attribute(heap, *object.as<Macro>(), name);
-    case Kind::kBool: case Kind::kInt: case Kind::kFloat: return number_attribute(object, name);
+    case Kind::kLoop:
+      return loop_attribute(heap, *object.as<Loop>(), name);
+    case Kind::kMacro:
+      return macro_attribute(heap, *object.as<Macro>(), name);
+    case Kind::kBool:
+    case Kind::kInt:
+    case Kind::kFloat:
+      return number_attribute(object, name);
     case Kind::kRange:
       if (name == "start") return Value(object.as<Range>()->start);
       if (name == "stop") return Value(object.as<Range>()->stop);
@@ -83,16 +89,20 @@ Value plain_attribute(Heap& heap, const Value& object, std::string_view name) {
       const auto* cycler = object.as<Cycler>();
       return name == "current" ? cycler->items[cycler->pos] : Value(Missing{});
     }
+    case Kind::kFunction:
+      return object.as<Function>()->name == "dict" && name == "fromkeys"
+                 ? Value(heap.make<Function>("fromkeys", dict_from_keys))
+                 : Value(Missing{});
     case Kind::kJoiner:
       if (name == "sep") return object.as<Joiner>()->separator;
       return name == "used" ? Value(object.as<Joiner>()->used) : Value(Missing{});
-    default: return Missing{};
+    default:
+      return Missing{};
   }
 }
 
 Value unsafe(Heap& heap, const Value& object, const std::string& name) {
-  return heap.undefined("access to attribute '" + name + "' of '" + std::string(type_name(object)) +
-                        "' object is unsafe.");
+  return heap.undefined(cat({"access to attribute '", name, "' of '", type_name(object), "' object is unsafe."}));
 }
 
 // getattr(object, name) behind the sandbox; Missing where Python raises AttributeError.
@@ -108,15 +118,14 @@ Value attribute(Heap& heap, const Value& object, const std::string& name) {
   if (is_mutation(object.kind(), name)) return unsafe(heap, object, name);
   const Value plain = plain_attribute(heap, object, name);
   if (!plain.is_missing()) return plain;
-  const MethodEntry* entry =
-      object.is_string() ? find_string_method(name) : find_object_method(object.kind(), name);
+  const MethodEntry* entry = object.is_string() ? find_string_method(name) : find_object_method(object.kind(), name);
   if (entry == nullptr) return Missing{};
   return heap.make<Method>(object, entry);
 }
 
 Value missing_attribute(Heap& heap, const Value& object, const Value& key) {
   if (key.is_string()) {
-    return heap.undefined("'" + describe_type(object) + "' has no attribute " + repr_string(key.text()));
+    return heap.undefined(cat({"'", describe_type(object), "' has no attribute ", repr_string(key.text())}));
   }
   return heap.undefined(describe_type(object) + " has no element " + repr(heap, key));
 }

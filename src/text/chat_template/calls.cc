@@ -10,7 +10,8 @@ namespace {
 
 // Takes a keyword argument out of `args`; Missing when it was not given.
 Value pop_keyword(Args& args, std::string_view name) {
-  const auto at = std::find_if(args.keyword.begin(), args.keyword.end(), [&](const auto& k) { return k.first == name; });
+  const auto at =
+      std::find_if(args.keyword.begin(), args.keyword.end(), [&](const auto& k) { return k.first == name; });
   if (at == args.keyword.end()) return Missing{};
   Value value = std::move(at->second);
   args.keyword.erase(at);
@@ -147,7 +148,8 @@ Value Interpreter::call_macro(const Macro& macro, Args& args) {
   }
   if (body.uses_varargs) {
     std::vector<Value> rest;
-    if (args.positional.size() > count) rest.assign(args.positional.begin() + static_cast<long>(count), args.positional.end());
+    if (args.positional.size() > count)
+      rest.assign(args.positional.begin() + static_cast<long>(count), args.positional.end());
     slot(body.varargs_slot, *local) = heap_.tuple(std::move(rest));
   } else if (args.positional.size() > count) {
     raise("macro " + name + " takes not more than " + std::to_string(count) + " argument(s)");
@@ -169,9 +171,12 @@ Value Interpreter::call(const Value& callee, Args& args) {
   heap_.step();
   check_defined(callee);
   switch (callee.kind()) {
-    case Kind::kMacro: return call_macro(*callee.as<Macro>(), args);
-    case Kind::kFunction: return callee.as<Function>()->body(*this, args);
-    case Kind::kLoop: return call_loop(*callee.as<Loop>(), args);
+    case Kind::kMacro:
+      return call_macro(*callee.as<Macro>(), args);
+    case Kind::kFunction:
+      return callee.as<Function>()->body(*this, args);
+    case Kind::kLoop:
+      return call_loop(*callee.as<Loop>(), args);
     case Kind::kMethod: {
       const auto* method = callee.as<Method>();
       if (method->entry->body == nullptr) {
@@ -187,7 +192,8 @@ Value Interpreter::call(const Value& callee, Args& args) {
       joiner->used = true;
       return heap_.str("");
     }
-    default: raise("'" + std::string(type_name(callee)) + "' object is not callable");
+    default:
+      raise("'" + std::string(type_name(callee)) + "' object is not callable");
   }
 }
 

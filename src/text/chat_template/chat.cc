@@ -87,7 +87,8 @@ Result<std::string> render_chat(const ChatTemplate& chat_template, const ChatInp
   if (!messages.has_value()) return tl::unexpected(messages.error());
   std::string final_text;
   if (input.continue_final_message) {
-    if (input.add_generation_prompt) return refuse_continue("so is add_generation_prompt: only one of them is possible");
+    if (input.add_generation_prompt)
+      return refuse_continue("so is add_generation_prompt: only one of them is possible");
     auto text = mark_final_text(messages->back().get_object());
     if (!text.has_value()) return text;
     if (chat_template.source().find("content") == std::string::npos) {

@@ -13,8 +13,8 @@
 namespace toccata {
 
 struct ChatInput {
-  const boost::json::array* messages = nullptr;  // objects with role, content, tool_calls, ...; not empty
-  const boost::json::array* tools = nullptr;     // objects (JSON schemas), or null for none
+  const boost::json::array* messages = nullptr;     // objects with role, content, tool_calls, ...; not empty
+  const boost::json::array* tools = nullptr;        // objects (JSON schemas), or null for none
   std::optional<std::string> bos_token, eos_token;  // absent: undefined in the template
   bool add_generation_prompt = false;
   // The text ends right after the last message's content, so that the model goes on with it.

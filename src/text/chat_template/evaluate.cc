@@ -15,42 +15,56 @@ Value Interpreter::eval(const Node& node, Activation& a) {
   heap_.step();
   heap_.check_stack();
   switch (node.kind) {
-    case NodeKind::kName: return eval_name(static_cast<const NameNode&>(node), a);
-    case NodeKind::kConst: return static_cast<const ConstNode&>(node).value;
-    case NodeKind::kTuple: case NodeKind::kList: return eval_items(static_cast<const ItemsNode&>(node), a);
-    case NodeKind::kConcat: return eval_concat(static_cast<const ItemsNode&>(node), a);
-    case NodeKind::kDict: return eval_dict(static_cast<const DictNode&>(node), a);
+    case NodeKind::kName:
+      return eval_name(static_cast<const NameNode&>(node), a);
+    case NodeKind::kConst:
+      return static_cast<const ConstNode&>(node).value;
+    case NodeKind::kTuple:
+    case NodeKind::kList:
+      return eval_items(static_cast<const ItemsNode&>(node), a);
+    case NodeKind::kConcat:
+      return eval_concat(static_cast<const ItemsNode&>(node), a);
+    case NodeKind::kDict:
+      return eval_dict(static_cast<const DictNode&>(node), a);
     case NodeKind::kUnary: {
       const auto& operation = static_cast<const UnaryNode&>(node);
       return unary(operation.op, eval(*operation.operand, a));
     }
-    case NodeKind::kNot: return Value(!truthy(heap_, eval(*static_cast<const UnaryNode&>(node).operand, a)));
+    case NodeKind::kNot:
+      return Value(!truthy(heap_, eval(*static_cast<const UnaryNode&>(node).operand, a)));
     case NodeKind::kBinary: {
       const auto& operation = static_cast<const BinaryNode&>(node);
       const Value left = eval(*operation.left, a);
       return binary(heap_, operation.op, left, eval(*operation.right, a));
     }
-    case NodeKind::kAnd: case NodeKind::kOr: {
+    case NodeKind::kAnd:
+    case NodeKind::kOr: {
       const auto& operation = static_cast<const BinaryNode&>(node);
       const Value left = eval(*operation.left, a);
       return truthy(heap_, left) == (node.kind == NodeKind::kOr) ? left : eval(*operation.right, a);
     }
-    case NodeKind::kCompare: return eval_compare(static_cast<const CompareNode&>(node), a);
-    case NodeKind::kCond: return eval_cond(static_cast<const CondNode&>(node), a);
+    case NodeKind::kCompare:
+      return eval_compare(static_cast<const CompareNode&>(node), a);
+    case NodeKind::kCond:
+      return eval_cond(static_cast<const CondNode&>(node), a);
     case NodeKind::kCall: {
       const auto& operation = static_cast<const CallNode&>(node);
       const Value callee = eval(*operation.callee, a);
       Args args = eval_arguments(operation.arguments, a);
       return call(callee, args);
     }
-    case NodeKind::kFilter: return eval_filter(static_cast<const FilterNode&>(node), a);
-    case NodeKind::kTest: return eval_test(static_cast<const TestNode&>(node), a);
+    case NodeKind::kFilter:
+      return eval_filter(static_cast<const FilterNode&>(node), a);
+    case NodeKind::kTest:
+      return eval_test(static_cast<const TestNode&>(node), a);
     case NodeKind::kGetattr: {
       const auto& operation = static_cast<const GetattrNode&>(node);
       return get_attr(heap_, eval(*operation.object, a), operation.name);
     }
-    case NodeKind::kGetitem: return eval_getitem(static_cast<const GetitemNode&>(node), a);
-    default: raise("this expression has no value");
+    case NodeKind::kGetitem:
+      return eval_getitem(static_cast<const GetitemNode&>(node), a);
+    default:
+      raise("this expression has no value");
   }
 }
 

@@ -2,17 +2,26 @@
 // never leaves it: ChatTemplate::parse and ChatTemplate::render turn it into an Error.
 #pragma once
 
+#include <initializer_list>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/result.h"
 
 namespace toccata::jinja {
 
+// The parts as one text.
+inline std::string cat(std::initializer_list<std::string_view> parts) {
+  std::string out;
+  for (std::string_view part : parts) out += part;
+  return out;
+}
+
 struct Fault {
   ErrorCode code;
   std::string message;
-  int line = 0;  // line of the template, 0 while unknown; filled in by the innermost statement or tag
+  int line = 0;           // line of the template, 0 while unknown; filled in by the innermost statement or tag
   bool verbatim = false;  // the template's own words (raise_exception): shown without the line
 };
 

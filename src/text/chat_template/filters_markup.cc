@@ -106,7 +106,7 @@ Value filter_xmlattr(Interpreter& in, const Value& value, Args& args) {
   const auto a = bind<1>("xmlattr", args, {"autospace"});
   check_defined(value);
   const auto* dict = value.as<Dict>();
-  if (dict == nullptr) raise("'" + std::string(type_name(value)) + "' object has no attribute 'items'");
+  if (dict == nullptr) raise(cat({"'", type_name(value), "' object has no attribute 'items'"}));
   std::string out;
   for (const auto& [key, item] : dict->entries) {
     if (item.is_none() || item.is(Kind::kUndefined)) continue;

@@ -24,9 +24,14 @@ void sort_keyed(Heap& heap, std::vector<Keyed>& items, bool reverse) {
   for (const Keyed& item : items) {
     if (has_nan(item.first)) refuse("sorting NaN");
   }
-  std::stable_sort(items.begin(), items.end(), [&](const Keyed& a, const Keyed& b) {
-    return reverse ? less(heap, b.first, a.first) : less(heap, a.first, b.first);
+  std::vector<const Keyed*> order;
+  for (const Keyed& item : items) order.push_back(&item);
+  std::stable_sort(order.begin(), order.end(), [&](const Keyed* a, const Keyed* b) {
+    return reverse ? less(heap, b->first, a->first) : less(heap, a->first, b->first);
   });
+  std::vector<Keyed> sorted;
+  for (const Keyed* item : order) sorted.push_back(*item);
+  items = std::move(sorted);
 }
 
 Value unkeyed(Heap& heap, const std::vector<Keyed>& items) {
@@ -75,7 +80,7 @@ Value filter_dictsort(Interpreter& in, const Value& value, Args& args) {
   if (by != "key" && by != "value") raise("You can only sort by either \"key\" or \"value\"");
   check_defined(value);
   const auto* dict = value.as<Dict>();
-  if (dict == nullptr) raise("'" + std::string(type_name(value)) + "' object has no attribute 'items'");
+  if (dict == nullptr) raise(cat({"'", type_name(value), "' object has no attribute 'items'"}));
   const bool case_sensitive = flag_or(heap, a[0], false);
   std::vector<Keyed> items;
   for (const auto& [key, item] : dict->entries) {
@@ -100,7 +105,8 @@ Value filter_groupby(Interpreter& in, const Value& value, Args& args) {
   for (size_t begin = 0; begin < items.size();) {
     size_t end = begin;
     std::vector<Value> members;
-    while (end < items.size() && equal(heap, items[end].first, items[begin].first)) members.push_back(items[end++].second);
+    while (end < items.size() && equal(heap, items[end].first, items[begin].first))
+      members.push_back(items[end++].second);
     if (members.empty()) refuse("grouping by a value that is not equal to itself");
     const Value key = follow_path(heap, items[begin].second, a[0], a[1]);
     groups.push_back(heap.tuple({key, heap.list(std::move(members))}, true));
@@ -186,7 +192,7 @@ Value filter_first(Interpreter& in, const Value& value, Args& args) {
 Value filter_last(Interpreter& in, const Value& value, Args& args) {
   expect_no_args("last", args);
   Iterator* items = reversed(in.heap(), value);
-  if (items == nullptr) raise("'" + std::string(type_name(value)) + "' object is not reversible");
+  if (items == nullptr) raise(cat({"'", type_name(value), "' object is not reversible"}));
   Value item;
   return items->next(item) ? item : in.heap().undefined("No last item, sequence was empty.");
 }
@@ -290,12 +296,12 @@ Value filter_slice(Interpreter& in, const Value& value, Args& args) {
 Value filter_random(Interpreter&, const Value&, Args&) { refuse("the filter 'random'"); }
 
 constexpr FilterEntry kFilters[] = {
-    {"batch", filter_batch},     {"count", filter_length},   {"dictsort", filter_dictsort},
-    {"first", filter_first},     {"groupby", filter_groupby}, {"items", filter_items},
-    {"join", filter_join},       {"last", filter_last},      {"length", filter_length},
-    {"list", filter_list},       {"max", filter_extreme<true>}, {"min", filter_extreme<false>},
-    {"random", filter_random},   {"reverse", filter_reverse}, {"slice", filter_slice},
-    {"sort", filter_sort},       {"sum", filter_sum},        {"unique", filter_unique},
+    {"batch", filter_batch},   {"count", filter_length},      {"dictsort", filter_dictsort},
+    {"first", filter_first},   {"groupby", filter_groupby},   {"items", filter_items},
+    {"join", filter_join},     {"last", filter_last},         {"length", filter_length},
+    {"list", filter_list},     {"max", filter_extreme<true>}, {"min", filter_extreme<false>},
+    {"random", filter_random}, {"reverse", filter_reverse},   {"slice", filter_slice},
+    {"sort", filter_sort},     {"sum", filter_sum},           {"unique", filter_unique},
 };
 
 }  // namespace

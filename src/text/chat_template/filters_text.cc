@@ -40,7 +40,9 @@ Value filter_center(Interpreter& in, const Value& value, Args& args) {
 Value filter_title(Interpreter& in, const Value& value, Args& args) {
   expect_no_args("title", args);
   const auto source = to_code_points(soft_str(in.heap(), value).text());
-  const auto separates = [](uint32_t c) { return is_space(c) || (c < 0x80 && std::string_view("-({[<").find(static_cast<char>(c)) != std::string_view::npos); };
+  const auto separates = [](uint32_t c) {
+    return is_space(c) || (c < 0x80 && std::string_view("-({[<").find(static_cast<char>(c)) != std::string_view::npos);
+  };
   std::string out;
   for (size_t i = 0; i < source.size();) {
     const bool separator = separates(source[i]);
@@ -58,8 +60,8 @@ Value filter_replace(Interpreter& in, const Value& value, Args& args) {
   const auto a = bind<3>("replace", args, {"old", "new", "count"}, 2);
   const Int count = a[2].is_missing() || a[2].is_none() ? -1 : as_index(a[2]);
   Heap& heap = in.heap();
-  return heap.str(replace_text(heap, to_str(heap, value).text(), to_str(heap, a[0]).text(), to_str(heap, a[1]).text(),
-                               count));
+  return heap.str(
+      replace_text(heap, to_str(heap, value).text(), to_str(heap, a[0]).text(), to_str(heap, a[1]).text(), count));
 }
 
 Value filter_format(Interpreter& in, const Value& value, Args& args) {
@@ -168,7 +170,9 @@ class Wrapper {
   void split(std::string_view line) {
     chunks_.clear();
     for (size_t i = 0; i < line.size();) {
-      const auto blank = [&](size_t k) { return std::string_view("\t\n\v\f\r ").find(line[k]) != std::string_view::npos; };
+      const auto blank = [&](size_t k) {
+        return std::string_view("\t\n\v\f\r ").find(line[k]) != std::string_view::npos;
+      };
       size_t end = i + 1;
       while (end < line.size() && blank(end) == blank(i)) ++end;
       chunks_.emplace_back(line.substr(i, end - i));
@@ -243,18 +247,10 @@ Value filter_filesizeformat(Interpreter& in, const Value& value, Args& args) {
 }
 
 constexpr FilterEntry kFilters[] = {
-    {"capitalize", filter_capitalize},
-    {"center", filter_center},
-    {"filesizeformat", filter_filesizeformat},
-    {"format", filter_format},
-    {"indent", filter_indent},
-    {"lower", filter_lower},
-    {"replace", filter_replace},
-    {"title", filter_title},
-    {"trim", filter_trim},
-    {"truncate", filter_truncate},
-    {"upper", filter_upper},
-    {"wordcount", filter_wordcount},
+    {"capitalize", filter_capitalize}, {"center", filter_center}, {"filesizeformat", filter_filesizeformat},
+    {"format", filter_format},         {"indent", filter_indent}, {"lower", filter_lower},
+    {"replace", filter_replace},       {"title", filter_title},   {"trim", filter_trim},
+    {"truncate", filter_truncate},     {"upper", filter_upper},   {"wordcount", filter_wordcount},
     {"wordwrap", filter_wordwrap},
 };
 
@@ -263,8 +259,8 @@ constexpr FilterEntry kFilters[] = {
 FilterBody find_text_filter(std::string_view name) { return find_entry(kFilters, name); }
 
 FilterBody find_filter(std::string_view name) {
-  for (const auto find : {find_text_filter, find_markup_filter, find_sequence_filter, find_selection_filter,
-                          find_value_filter}) {
+  for (const auto find :
+       {find_text_filter, find_markup_filter, find_sequence_filter, find_selection_filter, find_value_filter}) {
     if (const FilterBody body = find(name)) return body;
   }
   return nullptr;

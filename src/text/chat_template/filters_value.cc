@@ -27,8 +27,7 @@ Value filter_attr(Interpreter& in, const Value& value, Args& args) {
 
 Value filter_default(Interpreter& in, const Value& value, Args& args) {
   const auto a = bind<2>("default", args, {"default_value", "boolean"});
-  const bool replace =
-      value.is(Kind::kUndefined) || (flag_or(in.heap(), a[1], false) && !truthy(in.heap(), value));
+  const bool replace = value.is(Kind::kUndefined) || (flag_or(in.heap(), a[1], false) && !truthy(in.heap(), value));
   return replace ? value_or(a[0], in.heap().str("")) : value;
 }
 
@@ -132,9 +131,9 @@ Value filter_pprint(Interpreter& in, const Value& value, Args& args) {
 }
 
 constexpr FilterEntry kFilters[] = {
-    {"abs", filter_abs},     {"attr", filter_attr},     {"d", filter_default},   {"default", filter_default},
-    {"float", filter_float}, {"int", filter_int},       {"pprint", filter_pprint}, {"round", filter_round},
-    {"tojson", filter_tojson},
+    {"abs", filter_abs},         {"attr", filter_attr},   {"d", filter_default},
+    {"default", filter_default}, {"float", filter_float}, {"int", filter_int},
+    {"pprint", filter_pprint},   {"round", filter_round}, {"tojson", filter_tojson},
 };
 
 }  // namespace

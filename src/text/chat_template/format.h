@@ -17,7 +17,7 @@ Value format_braces(Heap& heap, std::string_view format, const Args& args);
 
 // A number's text in parts, for padding between sign and digits.
 struct NumberText {
-  std::string sign;    // "", "-", "+" or " ", and a prefix such as 0x
+  std::string sign;  // "", "-", "+" or " ", and a prefix such as 0x
   std::string digits;
 };
 

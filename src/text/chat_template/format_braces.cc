@@ -42,7 +42,7 @@ Spec parse_spec(std::string_view text) {
   if (!text.empty()) next_code_point(text, after_fill);
   const auto at = [&](size_t i) { return i < text.size() ? text[i] : '\0'; };
   if (after_fill > 0 && is_align(at(after_fill))) {
-    spec.fill = text.substr(0, after_fill);
+    spec.fill.assign(text.substr(0, after_fill));
     spec.align = text[after_fill];
     pos = after_fill + 1;
   } else if (is_align(at(0))) {
@@ -56,7 +56,7 @@ Spec parse_spec(std::string_view text) {
   }
   if (at(pos) == '0') {
     if (spec.align == '\0') {
-      spec.fill = "0";
+      spec.fill.assign(1, '0');
       spec.align = '=';
     }
     ++pos;
@@ -70,7 +70,7 @@ Spec parse_spec(std::string_view text) {
     spec.precision = *digits;
   }
   if (pos < text.size()) spec.type = text[pos++];
-  if (pos < text.size()) raise("Invalid format specifier '" + std::string(text) + "'");
+  if (pos < text.size()) raise(cat({"Invalid format specifier '", text, "'"}));
   return spec;
 }
 
@@ -82,8 +82,7 @@ void group_digits(std::string& digits, const Spec& spec) {
 }
 
 [[noreturn]] void raise_unknown(const Spec& spec, const Value& value) {
-  raise("Unknown format code '" + std::string(1, spec.type) + "' for object of type '" + std::string(type_name(value)) +
-        "'");
+  raise(cat({"Unknown format code '", std::string(1, spec.type), "' for object of type '", type_name(value), "'"}));
 }
 
 std::string format_string(Heap& heap, const Value& value, const Spec& spec) {
@@ -108,15 +107,22 @@ std::string format_float(Heap& heap, const Value& value, Spec spec) {
       text.digits = float_text(number);
       if (text.digits[0] == '-') text.digits.erase(0, 1);
       break;
-    case 'e': case 'E': case 'f': case 'F': case 'g': case 'G':
+    case 'e':
+    case 'E':
+    case 'f':
+    case 'F':
+    case 'g':
+    case 'G':
       text = float_digits(number, spec.type, precision, spec.alternate, spec.sign);
       break;
     case '%':
       text = float_digits(number * 100, 'f', precision, spec.alternate, spec.sign);
       text.digits += '%';
       break;
-    case 'n': refuse("the format type 'n'");
-    default: raise_unknown(spec, value);
+    case 'n':
+      refuse("the format type 'n'");
+    default:
+      raise_unknown(spec, value);
   }
   group_digits(text.digits, spec);
   return pad_number(heap, text, spec.fill, spec.align == '\0' ? '>' : spec.align, spec.width);
@@ -125,7 +131,7 @@ std::string format_float(Heap& heap, const Value& value, Spec spec) {
 std::string format_int(Heap& heap, const Value& value, const Spec& spec) {
   const char type = spec.type == '\0' ? 'd' : spec.type;
   if (std::string_view("eEfFgG%").find(type) != std::string_view::npos) return format_float(heap, value, spec);
-  if (type == 'c' || type == 'n') refuse("the format type '" + std::string(1, type) + "'");
+  if (type == 'c' || type == 'n') refuse(cat({"the format type '", std::string(1, type), "'"}));
   if (std::string_view("bdoxX").find(type) == std::string_view::npos) raise_unknown(spec, value);
   if (spec.precision >= 0) raise("Precision not allowed in integer format specifier");
   if (spec.grouping != '\0' && type != 'd') refuse("digit grouping of other bases in format");
@@ -178,7 +184,7 @@ class BraceFormat {
     if (!rest.empty() && rest[0] == '!') {
       if (rest.size() < 2 || (rest.size() > 2 && rest[2] != ':')) raise("expected ':' after conversion specifier");
       if (rest[1] == 'a') refuse("the conversion !a");
-      if (rest[1] != 's' && rest[1] != 'r') raise("Unknown conversion specifier '" + std::string(rest.substr(1, 1)) + "'");
+      if (rest[1] != 's' && rest[1] != 'r') raise(cat({"Unknown conversion specifier '", rest.substr(1, 1), "'"}));
       value = rest[1] == 'r' ? heap_.str(repr(heap_, value)) : Value(to_str(heap_, value));
       rest = rest.substr(2);
     }
@@ -203,8 +209,8 @@ class BraceFormat {
       if (!bracket) {
         value = get_attr(heap_, value, std::string(part));
       } else {
-        value = get_item(heap_, value, index.has_value() && digits == part.size() ? Value(*index)
-                                                                                  : heap_.str(std::string(part)));
+        value = get_item(heap_, value,
+                         index.has_value() && digits == part.size() ? Value(*index) : heap_.str(std::string(part)));
       }
       if (bracket) ++end;
       if (bracket && end < name.size() && name[end] != '.' && name[end] != '[') {
@@ -222,7 +228,7 @@ class BraceFormat {
       for (const auto& [key, value] : args_.keyword) {
         if (key == name) return value;
       }
-      raise("'" + std::string(name) + "'");
+      raise(cat({"'", name, "'"}));
     }
     if ((name.empty() && numbering_ == 'm') || (!name.empty() && numbering_ == 'a')) {
       raise("cannot switch between manual and automatic field numbering");

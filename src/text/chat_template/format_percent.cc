@@ -22,8 +22,8 @@ class PercentFormat {
   PercentFormat(Heap& heap, std::string_view format, const Value& values)
       : heap_(heap), format_(format), values_(values), tuple_(values.as<Tuple>()) {
     // Python's PyMapping_Check: what has [] and is neither tuple nor str may leave arguments unused.
-    mapping_ = values.is(Kind::kDict) || values.is(Kind::kList) || values.is(Kind::kRange) ||
-               values.is(Kind::kUndefined);
+    mapping_ =
+        values.is(Kind::kDict) || values.is(Kind::kList) || values.is(Kind::kRange) || values.is(Kind::kUndefined);
   }
 
   std::string run() {
@@ -123,17 +123,33 @@ class PercentFormat {
 
   std::string converted(char type, const Spec& spec, const Value& value) {
     switch (type) {
-      case 's': return text(spec, to_str(heap_, value).text());
-      case 'r': return text(spec, repr(heap_, value));
-      case 'c': return character(spec, value);
-      case 'd': case 'i': case 'u': return integer(spec, 'd', decimal(value));
-      case 'x': case 'X': case 'o':
-        if (!value.is_integral()) raise("%" + std::string(1, type) + " format: an integer is required, not " +
-                                        std::string(type_name(value)));
+      case 's':
+        return text(spec, to_str(heap_, value).text());
+      case 'r':
+        return text(spec, repr(heap_, value));
+      case 'c':
+        return character(spec, value);
+      case 'd':
+      case 'i':
+      case 'u':
+        return integer(spec, 'd', decimal(value));
+      case 'x':
+      case 'X':
+      case 'o':
+        if (!value.is_integral())
+          raise(cat({"%", std::string(1, type), " format: an integer is required, not ", type_name(value)}));
         return integer(spec, type, value.integer());
-      case 'e': case 'E': case 'f': case 'F': case 'g': case 'G': return floating(spec, type, value);
-      case 'a': refuse("the format %a");
-      default: raise("unsupported format character '" + std::string(1, type) + "'");
+      case 'e':
+      case 'E':
+      case 'f':
+      case 'F':
+      case 'g':
+      case 'G':
+        return floating(spec, type, value);
+      case 'a':
+        refuse("the format %a");
+      default:
+        raise(cat({"unsupported format character '", std::string(1, type), "'"}));
     }
   }
 

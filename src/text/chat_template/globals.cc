@@ -20,8 +20,8 @@ Value make_range(Interpreter& in, Args& args) {
   const Int step = int_or(a[2], 1);
   if (step == 0) raise("range() arg 3 must not be zero");
   Int distance = 0;
-  const bool overflow = step > 0 ? __builtin_sub_overflow(stop, start, &distance)
-                                 : __builtin_sub_overflow(start, stop, &distance);
+  const bool overflow =
+      step > 0 ? __builtin_sub_overflow(stop, start, &distance) : __builtin_sub_overflow(start, stop, &distance);
   if (overflow) refuse("integers of more than 127 bits");
   auto stride = static_cast<unsigned __int128>(step);
   if (step < 0) stride = -stride;
@@ -86,10 +86,10 @@ Value strftime_now(Interpreter& in, Args& args) {
 }
 
 constexpr std::pair<std::string_view, FunctionBody> kGlobals[] = {
-    {"cycler", make_cycler}, {"dict", make_dict},
-    {"joiner", make_joiner}, {"lipsum", lipsum},
+    {"cycler", make_cycler},       {"dict", make_dict},
+    {"joiner", make_joiner},       {"lipsum", lipsum},
     {"namespace", make_namespace}, {"raise_exception", raise_exception},
-    {"range", make_range}, {"strftime_now", strftime_now},
+    {"range", make_range},         {"strftime_now", strftime_now},
 };
 
 }  // namespace

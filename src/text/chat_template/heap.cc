@@ -4,8 +4,7 @@
 
 namespace toccata::jinja {
 
-Heap::Heap(const Limits& limits)
-    : limits_(limits), stack_base_(static_cast<const char*>(__builtin_frame_address(0))) {}
+Heap::Heap(const Limits& limits) : limits_(limits), stack_base_(static_cast<const char*>(__builtin_frame_address(0))) {}
 
 void Heap::step(size_t n) {
   steps_ += n;

@@ -45,10 +45,17 @@ Value Interpreter::resolve(const std::string& name) {
 void Interpreter::enter(const FramePlan& plan, Activation& a) {
   for (const FramePlan::Load& load : plan.loads) {
     switch (load.action) {
-      case FramePlan::Action::kParameter: break;
-      case FramePlan::Action::kResolve: a.slots[load.slot] = resolve(load.name); break;
-      case FramePlan::Action::kAlias: a.slots[load.slot] = slot(load.from, a); break;
-      case FramePlan::Action::kUnbound: a.slots[load.slot] = Missing{}; break;
+      case FramePlan::Action::kParameter:
+        break;
+      case FramePlan::Action::kResolve:
+        a.slots[load.slot] = resolve(load.name);
+        break;
+      case FramePlan::Action::kAlias:
+        a.slots[load.slot] = slot(load.from, a);
+        break;
+      case FramePlan::Action::kUnbound:
+        a.slots[load.slot] = Missing{};
+        break;
     }
   }
 }
@@ -79,22 +86,36 @@ Interpreter::Flow Interpreter::exec_node(const Node& node, Activation& a) try {
   heap_.step();
   heap_.check_stack();
   switch (node.kind) {
-    case NodeKind::kOutput: exec_output(static_cast<const ItemsNode&>(node), a); break;
-    case NodeKind::kFor: return exec_for(static_cast<const ForNode&>(node), a);
-    case NodeKind::kIf: return exec_if(static_cast<const IfNode&>(node), a);
+    case NodeKind::kOutput:
+      exec_output(static_cast<const ItemsNode&>(node), a);
+      break;
+    case NodeKind::kFor:
+      return exec_for(static_cast<const ForNode&>(node), a);
+    case NodeKind::kIf:
+      return exec_if(static_cast<const IfNode&>(node), a);
     case NodeKind::kMacro: {
       const auto& macro = static_cast<const MacroNode&>(node);
       slot(macro.slot, a) = heap_.make<Macro>(heap_.str(macro.name), &macro.macro, &a);
       break;
     }
-    case NodeKind::kCallBlock: exec_call_block(static_cast<const CallBlockNode&>(node), a); break;
-    case NodeKind::kFilterBlock: return exec_filter_block(static_cast<const FilterBlockNode&>(node), a);
-    case NodeKind::kWith: return exec_with(static_cast<const WithNode&>(node), a);
-    case NodeKind::kAssign: exec_assign(static_cast<const AssignNode&>(node), a); break;
-    case NodeKind::kAssignBlock: return exec_assign_block(static_cast<const AssignBlockNode&>(node), a);
-    case NodeKind::kBreak: return Flow::kBreak;
-    case NodeKind::kContinue: return Flow::kContinue;
-    default: break;
+    case NodeKind::kCallBlock:
+      exec_call_block(static_cast<const CallBlockNode&>(node), a);
+      break;
+    case NodeKind::kFilterBlock:
+      return exec_filter_block(static_cast<const FilterBlockNode&>(node), a);
+    case NodeKind::kWith:
+      return exec_with(static_cast<const WithNode&>(node), a);
+    case NodeKind::kAssign:
+      exec_assign(static_cast<const AssignNode&>(node), a);
+      break;
+    case NodeKind::kAssignBlock:
+      return exec_assign_block(static_cast<const AssignBlockNode&>(node), a);
+    case NodeKind::kBreak:
+      return Flow::kBreak;
+    case NodeKind::kContinue:
+      return Flow::kContinue;
+    default:
+      break;
   }
   return Flow::kNext;
 } catch (Fault& fault) {
@@ -106,8 +127,13 @@ void Interpreter::exec_output(const ItemsNode& node, Activation& a) {
   for (const NodePtr& item : node.items) {
     if (item->kind == NodeKind::kData) {
       write(static_cast<const ConstNode&>(*item).value.text());
-    } else {
+      continue;
+    }
+    try {
       write(to_str(heap_, eval(*item, a)).text());
+    } catch (Fault& fault) {
+      if (fault.line == 0) fault.line = item->line;
+      throw;
     }
   }
 }

@@ -26,12 +26,18 @@ Value convert(Heap& heap, const boost::json::value& json, int depth) {
     raise("the conversation is nested deeper than " + std::to_string(kMaxDataDepth) + " levels");
   }
   switch (json.kind()) {
-    case boost::json::kind::null: return None{};
-    case boost::json::kind::bool_: return Value(json.get_bool());
-    case boost::json::kind::int64: return Value(Int{json.get_int64()});
-    case boost::json::kind::uint64: return Value(Int{json.get_uint64()});
-    case boost::json::kind::double_: return Value(json.get_double());
-    case boost::json::kind::string: return json_string(heap, json.get_string());
+    case boost::json::kind::null:
+      return None{};
+    case boost::json::kind::bool_:
+      return Value(json.get_bool());
+    case boost::json::kind::int64:
+      return Value(Int{json.get_int64()});
+    case boost::json::kind::uint64:
+      return Value(Int{json.get_uint64()});
+    case boost::json::kind::double_:
+      return Value(json.get_double());
+    case boost::json::kind::string:
+      return json_string(heap, json.get_string());
     case boost::json::kind::array: {
       std::vector<Value> items;
       for (const auto& item : json.get_array()) items.push_back(convert(heap, item, depth + 1));
@@ -52,7 +58,11 @@ class Dumper {
  public:
   Dumper(Heap& heap, bool ascii, bool sort_keys, const std::string* indent, std::string item_separator,
          std::string key_separator)
-      : heap_(heap), ascii_(ascii), sort_keys_(sort_keys), indent_(indent), item_separator_(std::move(item_separator)),
+      : heap_(heap),
+        ascii_(ascii),
+        sort_keys_(sort_keys),
+        indent_(indent),
+        item_separator_(std::move(item_separator)),
         key_separator_(std::move(key_separator)) {}
 
   std::string dump(const Value& value) {
@@ -65,15 +75,32 @@ class Dumper {
     heap_.check_stack();
     heap_.step();
     switch (value.kind()) {
-      case Kind::kNone: append("null"); break;
-      case Kind::kBool: append(value.boolean() ? "true" : "false"); break;
-      case Kind::kInt: append(int_text(value.integer())); break;
-      case Kind::kFloat: append(float_json(value.floating())); break;
-      case Kind::kString: write_string(value.text()); break;
-      case Kind::kList: write_array(value.as<List>()->items); break;
-      case Kind::kTuple: write_array(value.as<Tuple>()->items); break;
-      case Kind::kDict: write_object(*value.as<Dict>()); break;
-      default: raise("Object of type " + std::string(type_name(value)) + " is not JSON serializable");
+      case Kind::kNone:
+        append("null");
+        break;
+      case Kind::kBool:
+        append(value.boolean() ? "true" : "false");
+        break;
+      case Kind::kInt:
+        append(int_text(value.integer()));
+        break;
+      case Kind::kFloat:
+        append(float_json(value.floating()));
+        break;
+      case Kind::kString:
+        write_string(value.text());
+        break;
+      case Kind::kList:
+        write_array(value.as<List>()->items);
+        break;
+      case Kind::kTuple:
+        write_array(value.as<Tuple>()->items);
+        break;
+      case Kind::kDict:
+        write_object(*value.as<Dict>());
+        break;
+      default:
+        raise("Object of type " + std::string(type_name(value)) + " is not JSON serializable");
     }
   }
 
@@ -119,7 +146,8 @@ class Dumper {
   void new_line() {
     if (indent_ == nullptr) return;
     bounded_size(heap_, level_, indent_->size());
-    append("\n" + repeat_text(*indent_, static_cast<size_t>(level_)));
+    append("\n");
+    append(repeat_text(*indent_, static_cast<size_t>(level_)));
   }
 
   void write_array(const std::vector<Value>& items) {
@@ -141,12 +169,23 @@ class Dumper {
 
   void write_key(const Value& key) {
     switch (key.kind()) {
-      case Kind::kString: write_string(key.text()); break;
-      case Kind::kNone: append("\"null\""); break;
-      case Kind::kBool: append(key.boolean() ? "\"true\"" : "\"false\""); break;
-      case Kind::kInt: append("\"" + int_text(key.integer()) + "\""); break;
-      case Kind::kFloat: append("\"" + float_json(key.floating()) + "\""); break;
-      default: raise("keys must be str, int, float, bool or None, not " + std::string(type_name(key)));
+      case Kind::kString:
+        write_string(key.text());
+        break;
+      case Kind::kNone:
+        append("\"null\"");
+        break;
+      case Kind::kBool:
+        append(key.boolean() ? "\"true\"" : "\"false\"");
+        break;
+      case Kind::kInt:
+        append(cat({"\"", int_text(key.integer()), "\""}));
+        break;
+      case Kind::kFloat:
+        append(cat({"\"", float_json(key.floating()), "\""}));
+        break;
+      default:
+        raise("keys must be str, int, float, bool or None, not " + std::string(type_name(key)));
     }
   }
 

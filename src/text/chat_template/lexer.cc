@@ -57,8 +57,8 @@ class Lexer {
 
   // Moves to `end`, counting lines.
   void advance(size_t end) {
-    line_ += static_cast<int>(std::count(source_.begin() + static_cast<long>(pos_),
-                                         source_.begin() + static_cast<long>(end), '\n'));
+    line_ += static_cast<int>(
+        std::count(source_.begin() + static_cast<long>(pos_), source_.begin() + static_cast<long>(end), '\n'));
     line_starting_ = end > pos_ && source_[end - 1] == '\n';
     pos_ = end;
   }
@@ -139,12 +139,15 @@ class Lexer {
       advance(end);
       return;
     }
-    raise("Missing end of raw directive");
+    if (pos_ < source_.size()) raise("Missing end of raw directive");  // jinja2 accepts one that is the very end
   }
 
   void lex_comment() {
     const size_t close = source_.find("#}", pos_);
-    if (close == std::string_view::npos) raise("Missing end of comment tag");
+    if (close == std::string_view::npos) {
+      if (pos_ < source_.size()) raise("Missing end of comment tag");
+      return;
+    }
     const bool has_sign = close > pos_ && (source_[close - 1] == '-' || source_[close - 1] == '+');
     advance(tag_end("#}", has_sign ? close - 1 : close));
   }
@@ -317,16 +320,27 @@ std::vector<Token> tokenize(std::string_view source) {
 
 std::string describe(const Token& token) {
   switch (token.kind) {
-    case TokenKind::kData: return "template data / text";
-    case TokenKind::kVariableBegin: return "begin of print statement";
-    case TokenKind::kVariableEnd: return "end of print statement";
-    case TokenKind::kBlockBegin: return "begin of statement block";
-    case TokenKind::kBlockEnd: return "end of statement block";
-    case TokenKind::kName: case TokenKind::kOperator: return token.text;
-    case TokenKind::kString: return "string";
-    case TokenKind::kInteger: return "integer";
-    case TokenKind::kFloat: return "float";
-    case TokenKind::kEnd: return "end of template";
+    case TokenKind::kData:
+      return "template data / text";
+    case TokenKind::kVariableBegin:
+      return "begin of print statement";
+    case TokenKind::kVariableEnd:
+      return "end of print statement";
+    case TokenKind::kBlockBegin:
+      return "begin of statement block";
+    case TokenKind::kBlockEnd:
+      return "end of statement block";
+    case TokenKind::kName:
+    case TokenKind::kOperator:
+      return token.text;
+    case TokenKind::kString:
+      return "string";
+    case TokenKind::kInteger:
+      return "integer";
+    case TokenKind::kFloat:
+      return "float";
+    case TokenKind::kEnd:
+      return "end of template";
   }
   return "";
 }

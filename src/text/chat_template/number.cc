@@ -81,13 +81,23 @@ Value int_arithmetic(BinaryOp op, Int a, Int b) {
   Int out = 0;
   bool overflow = false;
   switch (op) {
-    case BinaryOp::kAdd: overflow = __builtin_add_overflow(a, b, &out); break;
-    case BinaryOp::kSub: overflow = __builtin_sub_overflow(a, b, &out); break;
-    case BinaryOp::kMul: overflow = __builtin_mul_overflow(a, b, &out); break;
-    case BinaryOp::kDiv: return divide_ints(a, b);
-    case BinaryOp::kFloorDiv: return Value(floor_divide(a, b));
-    case BinaryOp::kMod: return Value(floor_modulo(a, b));
-    case BinaryOp::kPow: return power_ints(a, b);
+    case BinaryOp::kAdd:
+      overflow = __builtin_add_overflow(a, b, &out);
+      break;
+    case BinaryOp::kSub:
+      overflow = __builtin_sub_overflow(a, b, &out);
+      break;
+    case BinaryOp::kMul:
+      overflow = __builtin_mul_overflow(a, b, &out);
+      break;
+    case BinaryOp::kDiv:
+      return divide_ints(a, b);
+    case BinaryOp::kFloorDiv:
+      return Value(floor_divide(a, b));
+    case BinaryOp::kMod:
+      return Value(floor_modulo(a, b));
+    case BinaryOp::kPow:
+      return power_ints(a, b);
   }
   if (overflow) refuse_big();
   return Value(out);
@@ -115,19 +125,32 @@ double float_floor_divide(double a, double b) {
   return div - floored > 0.5 ? floored + 1.0 : floored;
 }
 
-Value float_arithmetic(BinaryOp op, double a, double b) {
+double float_result(BinaryOp op, double a, double b) {
   switch (op) {
-    case BinaryOp::kAdd: return a + b;
-    case BinaryOp::kSub: return a - b;
-    case BinaryOp::kMul: return a * b;
+    case BinaryOp::kAdd:
+      return a + b;
+    case BinaryOp::kSub:
+      return a - b;
+    case BinaryOp::kMul:
+      return a * b;
     case BinaryOp::kDiv:
       if (b == 0.0) raise("float division by zero");
       return a / b;
-    case BinaryOp::kFloorDiv: return float_floor_divide(a, b);
-    case BinaryOp::kMod: return float_modulo(a, b);
-    case BinaryOp::kPow: return power_floats(a, b);
+    case BinaryOp::kFloorDiv:
+      return float_floor_divide(a, b);
+    case BinaryOp::kMod:
+      return float_modulo(a, b);
+    case BinaryOp::kPow:
+      return power_floats(a, b);
   }
   return 0.0;
+}
+
+// jinja2 folds constants into Python source, where an infinity becomes an unknown name.
+Value float_arithmetic(BinaryOp op, double a, double b) {
+  const double out = float_result(op, a, b);
+  if (std::isinf(out) && std::isfinite(a) && std::isfinite(b)) refuse("results beyond the range of a float");
+  return out;
 }
 
 // Digits of `text` in ASCII, single underscores between digits removed; false when misplaced.
@@ -196,10 +219,17 @@ int digit_value(char c) {
 int prefix_base(std::string_view s) {
   if (s.size() < 2 || s[0] != '0') return 0;
   switch (s[1]) {
-    case 'x': case 'X': return 16;
-    case 'o': case 'O': return 8;
-    case 'b': case 'B': return 2;
-    default: return 0;
+    case 'x':
+    case 'X':
+      return 16;
+    case 'o':
+    case 'O':
+      return 8;
+    case 'b':
+    case 'B':
+      return 2;
+    default:
+      return 0;
   }
 }
 
@@ -250,7 +280,7 @@ std::string float_text(double value) {
   const int count = static_cast<int>(digits.size());
   if (exponent < -4 || exponent >= 16) {
     out += digits[0];
-    if (count > 1) out += "." + digits.substr(1);
+    if (count > 1) out.append(1, '.').append(digits, 1);
     const std::string power = std::to_string(std::abs(exponent));
     return out + (exponent < 0 ? "e-" : "e+") + (power.size() < 2 ? "0" : "") + power;
   }

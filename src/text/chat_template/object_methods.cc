@@ -123,7 +123,7 @@ constexpr MethodEntry kInt[] = {
     {"conjugate", nullptr},        {"from_bytes", nullptr}, {"to_bytes", nullptr},
 };
 constexpr MethodEntry kFloat[] = {
-    {"as_integer_ratio", nullptr}, {"conjugate", nullptr}, {"fromhex", nullptr}, {"hex", nullptr},
+    {"as_integer_ratio", nullptr},    {"conjugate", nullptr}, {"fromhex", nullptr}, {"hex", nullptr},
     {"is_integer", float_is_integer},
 };
 constexpr MethodEntry kView[] = {{"isdisjoint", nullptr}, {"mapping", nullptr}};
@@ -131,7 +131,8 @@ constexpr MethodEntry kIterator[] = {{"close", nullptr}, {"send", nullptr}, {"th
 
 template <size_t N>
 const MethodEntry* find_in(const MethodEntry (&entries)[N], std::string_view name) {
-  const auto* entry = std::find_if(std::begin(entries), std::end(entries), [&](const auto& e) { return e.name == name; });
+  const auto* entry =
+      std::find_if(std::begin(entries), std::end(entries), [&](const auto& e) { return e.name == name; });
   return entry == std::end(entries) ? nullptr : entry;
 }
 
@@ -139,17 +140,29 @@ const MethodEntry* find_in(const MethodEntry (&entries)[N], std::string_view nam
 
 const MethodEntry* find_object_method(Kind kind, std::string_view name) {
   switch (kind) {
-    case Kind::kDict: return find_in(kDict, name);
-    case Kind::kList: return find_in(kList, name);
-    case Kind::kTuple: return find_in(kTuple, name);
-    case Kind::kRange: return find_in(kRange, name);
-    case Kind::kLoop: return find_in(kLoop, name);
-    case Kind::kCycler: return find_in(kCycler, name);
-    case Kind::kBool: case Kind::kInt: return find_in(kInt, name);
-    case Kind::kFloat: return find_in(kFloat, name);
-    case Kind::kView: return find_in(kView, name);
-    case Kind::kIterator: return find_in(kIterator, name);
-    default: return nullptr;
+    case Kind::kDict:
+      return find_in(kDict, name);
+    case Kind::kList:
+      return find_in(kList, name);
+    case Kind::kTuple:
+      return find_in(kTuple, name);
+    case Kind::kRange:
+      return find_in(kRange, name);
+    case Kind::kLoop:
+      return find_in(kLoop, name);
+    case Kind::kCycler:
+      return find_in(kCycler, name);
+    case Kind::kBool:
+    case Kind::kInt:
+      return find_in(kInt, name);
+    case Kind::kFloat:
+      return find_in(kFloat, name);
+    case Kind::kView:
+      return find_in(kView, name);
+    case Kind::kIterator:
+      return find_in(kIterator, name);
+    default:
+      return nullptr;
   }
 }
 

@@ -62,8 +62,7 @@ bool less_items(Heap& heap, const std::vector<Value>& a, const std::vector<Value
   check_defined(a);
   check_defined(b);
   if (a.is(Kind::kView) || b.is(Kind::kView)) refuse("the ordering of dict views");
-  raise("'" + std::string(op) + "' not supported between instances of '" + std::string(type_name(a)) + "' and '" +
-        std::string(type_name(b)) + "'");
+  raise(cat({"'", op, "' not supported between instances of '", type_name(a), "' and '", type_name(b), "'"}));
 }
 
 size_t mix(size_t hash, size_t next) { return (hash ^ next) * 0x9E3779B97F4A7C15u + (hash >> 29); }
@@ -110,9 +109,7 @@ bool string_contains(Heap& heap, const Value& container, const Value& item) {
 
 Value add_strings(Heap& heap, const Value& a, const Value& b) {
   const bool markup = a.str().markup() || b.str().markup();
-  const auto part = [&](const Value& v) {
-    return markup && !v.str().markup() ? escape_text(v.text()) : v.text();
-  };
+  const auto part = [&](const Value& v) { return markup && !v.str().markup() ? escape_text(v.text()) : v.text(); };
   heap.reserve(a.text().size() + b.text().size());
   return heap.str(part(a) + part(b), markup);
 }
@@ -125,17 +122,16 @@ Value add(Heap& heap, const Value& a, const Value& b) {
     out.insert(out.end(), y.begin(), y.end());
     return out;
   };
-  if (const auto *x = a.as<List>(), *y = b.as<List>(); x != nullptr && y != nullptr) {
+  if (const auto* x = a.as<List>(), *y = b.as<List>(); x != nullptr && y != nullptr) {
     return heap.list(join(x->items, y->items));
   }
-  if (const auto *x = a.as<Tuple>(), *y = b.as<Tuple>(); x != nullptr && y != nullptr) {
+  if (const auto* x = a.as<Tuple>(), *y = b.as<Tuple>(); x != nullptr && y != nullptr) {
     return heap.tuple(join(x->items, y->items));
   }
   check_defined(a);
   check_defined(b);
-  if (a.is_string()) raise("can only concatenate str (not \"" + std::string(type_name(b)) + "\") to str");
-  raise("unsupported operand type(s) for +: '" + std::string(type_name(a)) + "' and '" + std::string(type_name(b)) +
-        "'");
+  if (a.is_string()) raise(cat({"can only concatenate str (not \"", type_name(b), "\") to str"}));
+  raise(cat({"unsupported operand type(s) for +: '", type_name(a), "' and '", type_name(b), "'"}));
 }
 
 }  // namespace
@@ -148,7 +144,7 @@ void check_defined(const Value& value) {
 
 Int as_index(const Value& value) {
   check_defined(value);
-  if (!value.is_integral()) raise("'" + std::string(type_name(value)) + "' object cannot be interpreted as an integer");
+  if (!value.is_integral()) raise(cat({"'", type_name(value), "' object cannot be interpreted as an integer"}));
   return value.integer();
 }
 
@@ -158,11 +154,18 @@ std::string describe_type(const Value& value) {
 
 bool truthy(Heap& heap, const Value& value) {
   switch (value.kind()) {
-    case Kind::kNone: case Kind::kMissing: case Kind::kUndefined: return false;
-    case Kind::kBool: return value.boolean();
-    case Kind::kInt: return value.integer() != 0;
-    case Kind::kFloat: return value.floating() != 0.0;
-    default: return length_of(heap, value).value_or(1) != 0;
+    case Kind::kNone:
+    case Kind::kMissing:
+    case Kind::kUndefined:
+      return false;
+    case Kind::kBool:
+      return value.boolean();
+    case Kind::kInt:
+      return value.integer() != 0;
+    case Kind::kFloat:
+      return value.floating() != 0.0;
+    default:
+      return length_of(heap, value).value_or(1) != 0;
   }
 }
 
@@ -177,14 +180,23 @@ bool equal(Heap& heap, const Value& a, const Value& b) {
   if (a.kind() != b.kind()) return false;
   heap.check_stack();
   switch (a.kind()) {
-    case Kind::kNone: case Kind::kMissing: case Kind::kUndefined: return true;
-    case Kind::kList: case Kind::kTuple: return equal_items(heap, *sequence_items(a), *sequence_items(b));
-    case Kind::kDict: return equal_dicts(heap, *a.as<Dict>(), *b.as<Dict>());
-    case Kind::kRange: return equal_ranges(*a.as<Range>(), *b.as<Range>());
-    case Kind::kView: return equal_views(heap, *a.as<View>(), *b.as<View>());
-    case Kind::kMethod: return a.as<Method>()->entry == b.as<Method>()->entry &&
-                               identical(a.as<Method>()->self, b.as<Method>()->self);
-    default: return a.object() == b.object();
+    case Kind::kNone:
+    case Kind::kMissing:
+    case Kind::kUndefined:
+      return true;
+    case Kind::kList:
+    case Kind::kTuple:
+      return equal_items(heap, *sequence_items(a), *sequence_items(b));
+    case Kind::kDict:
+      return equal_dicts(heap, *a.as<Dict>(), *b.as<Dict>());
+    case Kind::kRange:
+      return equal_ranges(*a.as<Range>(), *b.as<Range>());
+    case Kind::kView:
+      return equal_views(heap, *a.as<View>(), *b.as<View>());
+    case Kind::kMethod:
+      return a.as<Method>()->entry == b.as<Method>()->entry && identical(a.as<Method>()->self, b.as<Method>()->self);
+    default:
+      return a.object() == b.object();
   }
 }
 
@@ -229,11 +241,16 @@ bool contains(Heap& heap, const Value& container, const Value& item) {
     return std::any_of(items->begin(), items->end(), [&](const Value& v) { return equal(heap, v, item); });
   }
   switch (container.kind()) {
-    case Kind::kUndefined: return false;
-    case Kind::kDict: return container.as<Dict>()->find(heap, item) != nullptr;
-    case Kind::kRange: return range_contains(*container.as<Range>(), item);
-    case Kind::kView: return view_contains(heap, *container.as<View>(), item);
-    case Kind::kLoop: refuse("'in' on the loop variable");
+    case Kind::kUndefined:
+      return false;
+    case Kind::kDict:
+      return container.as<Dict>()->find(heap, item) != nullptr;
+    case Kind::kRange:
+      return range_contains(*container.as<Range>(), item);
+    case Kind::kView:
+      return view_contains(heap, *container.as<View>(), item);
+    case Kind::kLoop:
+      refuse("'in' on the loop variable");
     case Kind::kIterator: {
       Value next;
       while (container.as<Iterator>()->next(next)) {
@@ -241,27 +258,32 @@ bool contains(Heap& heap, const Value& container, const Value& item) {
       }
       return false;
     }
-    default: raise("argument of type '" + std::string(type_name(container)) + "' is not iterable");
+    default:
+      raise(cat({"argument of type '", type_name(container), "' is not iterable"}));
   }
 }
 
 bool identical(const Value& a, const Value& b) {
   if (a.kind() != b.kind()) return false;
   switch (a.kind()) {
-    case Kind::kNone: return true;
-    case Kind::kBool: return a.boolean() == b.boolean();
+    case Kind::kNone:
+      return true;
+    case Kind::kBool:
+      return a.boolean() == b.boolean();
     case Kind::kInt:
       // CPython keeps one object for each int from -5 to 256.
       if (a.integer() >= -5 && a.integer() <= 256 && b.integer() >= -5 && b.integer() <= 256) {
         return a.integer() == b.integer();
       }
       refuse("'sameas' on large integers");
-    case Kind::kFloat: refuse("'sameas' on floats");
+    case Kind::kFloat:
+      refuse("'sameas' on floats");
     case Kind::kString:
       if (a.str().identity() == b.str().identity()) return true;
       if (a.text() == b.text()) refuse("'sameas' on equal strings");
       return false;
-    default: return a.object() == b.object();
+    default:
+      return a.object() == b.object();
   }
 }
 
@@ -274,25 +296,35 @@ size_t hash_of(Heap& heap, const Value& value) {
     return hash_of(std::string_view(value.text()));
   }
   switch (value.kind()) {
-    case Kind::kNone: return 17;
-    case Kind::kUndefined: return 29;
+    case Kind::kNone:
+      return 17;
+    case Kind::kUndefined:
+      return 29;
     case Kind::kTuple: {
       heap.check_stack();
       size_t hash = 31;
       for (const Value& item : value.as<Tuple>()->items) hash = mix(hash, hash_of(heap, item));
       return hash;
     }
-    case Kind::kRange: return value.as<Range>()->length + 37;
-    case Kind::kList: case Kind::kDict: raise("unhashable type: '" + std::string(type_name(value)) + "'");
-    case Kind::kView: case Kind::kMethod: refuse("views and methods as keys");
-    default: return std::hash<const void*>{}(value.object());
+    case Kind::kRange:
+      return value.as<Range>()->length + 37;
+    case Kind::kList:
+    case Kind::kDict:
+      raise(cat({"unhashable type: '", type_name(value), "'"}));
+    case Kind::kView:
+    case Kind::kMethod:
+      refuse("views and methods as keys");
+    default:
+      return std::hash<const void*>{}(value.object());
   }
 }
 
 Value repeated(Heap& heap, const Value& sequence, Int count) {
   const auto* items = sequence_items(sequence);
   const size_t unit = items != nullptr ? items->size() * sizeof(Value) : sequence.text().size();
-  const size_t times = count <= 0 || unit == 0 ? 0 : count > Int{1} << 40 ? size_t{1} << 40 : static_cast<size_t>(count);
+  const size_t times = count <= 0 || unit == 0 ? 0
+                       : count > Int{1} << 40  ? size_t{1} << 40
+                                               : static_cast<size_t>(count);
   size_t total = 0;
   if (__builtin_mul_overflow(unit, times, &total)) total = SIZE_MAX / 2;
   heap.reserve(total);
@@ -319,14 +351,14 @@ Value binary(Heap& heap, BinaryOp op, const Value& a, const Value& b) {
   check_defined(b);
   if (op == BinaryOp::kSub && a.is(Kind::kView)) refuse("set operations on dict views");
   constexpr std::string_view kSigns[] = {"+", "-", "*", "/", "//", "%", "** or pow()"};
-  raise("unsupported operand type(s) for " + std::string(kSigns[static_cast<size_t>(op)]) + ": '" +
-        std::string(type_name(a)) + "' and '" + std::string(type_name(b)) + "'");
+  raise(cat({"unsupported operand type(s) for ", kSigns[static_cast<size_t>(op)], ": '", type_name(a), "' and '",
+             type_name(b), "'"}));
 }
 
 Value unary(char op, const Value& value) {
   check_defined(value);
   if (!value.is_number()) {
-    raise("bad operand type for unary " + std::string(1, op) + ": '" + std::string(type_name(value)) + "'");
+    raise(cat({"bad operand type for unary ", std::string(1, op), ": '", type_name(value), "'"}));
   }
   if (op == '-') return negated(value);
   return value.is(Kind::kBool) ? Value(value.integer()) : value;

@@ -139,11 +139,16 @@ NodeList Parser::parse_statements(std::initializer_list<std::string_view> end_wo
 NodePtr Parser::parse_statement() {
   if (!is(TokenKind::kName)) raise("tag name expected");
   constexpr std::pair<std::string_view, NodePtr (Parser::*)()> kTags[] = {
-      {"for", &Parser::parse_for},           {"if", &Parser::parse_if},
-      {"set", &Parser::parse_set},           {"with", &Parser::parse_with},
-      {"macro", &Parser::parse_macro},       {"call", &Parser::parse_call_block},
-      {"print", &Parser::parse_print},       {"filter", &Parser::parse_filter_block},
-      {"break", &Parser::parse_loop_control}, {"continue", &Parser::parse_loop_control},
+      {"for", &Parser::parse_for},
+      {"if", &Parser::parse_if},
+      {"set", &Parser::parse_set},
+      {"with", &Parser::parse_with},
+      {"macro", &Parser::parse_macro},
+      {"call", &Parser::parse_call_block},
+      {"print", &Parser::parse_print},
+      {"filter", &Parser::parse_filter_block},
+      {"break", &Parser::parse_loop_control},
+      {"continue", &Parser::parse_loop_control},
       {"generation", &Parser::parse_generation},
   };
   const std::string& tag = current().text;

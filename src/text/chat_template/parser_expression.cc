@@ -32,7 +32,8 @@ NodePtr Parser::finish(NodePtr node, int line) const {
   int below = 0;
   for_each_child(*node, [&](Node& child) { below = std::max(below, child.depth); });
   node->depth = below + 1;
-  if (node->depth > kMaxExpressionDepth) refuse("expressions nested deeper than " + std::to_string(kMaxExpressionDepth));
+  if (node->depth > kMaxExpressionDepth)
+    refuse("expressions nested deeper than " + std::to_string(kMaxExpressionDepth));
   return node;
 }
 
@@ -373,7 +374,7 @@ NodePtr Parser::parse_filter(NodePtr operand, bool start_inline) {
     auto node = std::make_unique<FilterNode>();
     node->operand = std::move(operand);
     node->name = expect(TokenKind::kName).text;
-    while (skip_op(".")) node->name += "." + expect(TokenKind::kName).text;
+    while (skip_op(".")) node->name += cat({".", expect(TokenKind::kName).text});
     if (is_op("(")) node->arguments = parse_call_args();
     node->body = find_filter(node->name);
     operand = finish(std::move(node), line);
@@ -393,7 +394,7 @@ NodePtr Parser::parse_test(NodePtr operand) {
   auto node = std::make_unique<TestNode>();
   node->operand = std::move(operand);
   node->name = expect(TokenKind::kName).text;
-  while (skip_op(".")) node->name += "." + expect(TokenKind::kName).text;
+  while (skip_op(".")) node->name += cat({".", expect(TokenKind::kName).text});
   if (is_op("(")) {
     node->arguments = parse_call_args();
   } else if (starts_test_argument()) {

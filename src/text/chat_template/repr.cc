@@ -46,20 +46,42 @@ class Representation {
     heap_.step();
     heap_.reserve(out_.size());
     switch (value.kind()) {
-      case Kind::kNone: out_ += "None"; break;
-      case Kind::kBool: out_ += value.boolean() ? "True" : "False"; break;
-      case Kind::kInt: out_ += int_text(value.integer()); break;
-      case Kind::kFloat: out_ += float_text(value.floating()); break;
+      case Kind::kNone:
+        out_ += "None";
+        break;
+      case Kind::kBool:
+        out_ += value.boolean() ? "True" : "False";
+        break;
+      case Kind::kInt:
+        out_ += int_text(value.integer());
+        break;
+      case Kind::kFloat:
+        out_ += float_text(value.floating());
+        break;
       case Kind::kString:
         out_ += value.str().markup() ? "Markup(" + repr_string(value.text()) + ")" : repr_string(value.text());
         break;
-      case Kind::kUndefined: out_ += "Undefined"; break;
-      case Kind::kList: append_items(value.as<List>()->items, '[', ']'); break;
-      case Kind::kTuple: append_tuple(value.as<Tuple>()->items); break;
-      case Kind::kDict: append_dict(*value.as<Dict>()); break;
-      case Kind::kRange: append_range(*value.as<Range>()); break;
-      case Kind::kView: append_view(*value.as<View>()); break;
-      default: append_object(value); break;
+      case Kind::kUndefined:
+        out_ += "Undefined";
+        break;
+      case Kind::kList:
+        append_items(value.as<List>()->items, '[', ']');
+        break;
+      case Kind::kTuple:
+        append_tuple(value.as<Tuple>()->items);
+        break;
+      case Kind::kDict:
+        append_dict(*value.as<Dict>());
+        break;
+      case Kind::kRange:
+        append_range(*value.as<Range>());
+        break;
+      case Kind::kView:
+        append_view(*value.as<View>());
+        break;
+      default:
+        append_object(value);
+        break;
     }
   }
 
@@ -164,12 +186,23 @@ std::string escape_text(std::string_view text) {
   out.reserve(text.size());
   for (char c : text) {
     switch (c) {
-      case '&': out += "&amp;"; break;
-      case '>': out += "&gt;"; break;
-      case '<': out += "&lt;"; break;
-      case '\'': out += "&#39;"; break;
-      case '"': out += "&#34;"; break;
-      default: out += c;
+      case '&':
+        out += "&amp;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '\'':
+        out += "&#39;";
+        break;
+      case '"':
+        out += "&#34;";
+        break;
+      default:
+        out += c;
     }
   }
   return out;

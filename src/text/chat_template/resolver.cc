@@ -70,15 +70,22 @@ class Resolver {
         ref.slot = frame.symbols->resolve(ref.name, *frame.function);
         break;
       }
-      case NodeKind::kFilter: visit_filter(static_cast<FilterNode&>(node), frame); break;
-      case NodeKind::kTest: visit_test(static_cast<TestNode&>(node), frame); break;
-      case NodeKind::kIf: case NodeKind::kCond: {
+      case NodeKind::kFilter:
+        visit_filter(static_cast<FilterNode&>(node), frame);
+        break;
+      case NodeKind::kTest:
+        visit_test(static_cast<TestNode&>(node), frame);
+        break;
+      case NodeKind::kIf:
+      case NodeKind::kCond: {
         Frame soft = frame;
         soft.soft = true;
         visit_children(node, soft);
         break;
       }
-      case NodeKind::kFor: visit_for(static_cast<ForNode&>(node), frame); break;
+      case NodeKind::kFor:
+        visit_for(static_cast<ForNode&>(node), frame);
+        break;
       case NodeKind::kMacro: {
         auto& macro = static_cast<MacroNode&>(node);
         visit_macro(macro.macro, frame);
@@ -91,13 +98,22 @@ class Resolver {
         if (block.call != nullptr) visit(*block.call, frame);
         break;
       }
-      case NodeKind::kFilterBlock: visit_filter_block(static_cast<FilterBlockNode&>(node), frame); break;
-      case NodeKind::kWith: visit_with(static_cast<WithNode&>(node), frame); break;
-      case NodeKind::kAssignBlock: visit_assign_block(static_cast<AssignBlockNode&>(node), frame); break;
-      case NodeKind::kBreak: case NodeKind::kContinue:
+      case NodeKind::kFilterBlock:
+        visit_filter_block(static_cast<FilterBlockNode&>(node), frame);
+        break;
+      case NodeKind::kWith:
+        visit_with(static_cast<WithNode&>(node), frame);
+        break;
+      case NodeKind::kAssignBlock:
+        visit_assign_block(static_cast<AssignBlockNode&>(node), frame);
+        break;
+      case NodeKind::kBreak:
+      case NodeKind::kContinue:
         if (!frame.in_loop) raise("'break' or 'continue' outside loop");
         break;
-      default: visit_children(node, frame); break;
+      default:
+        visit_children(node, frame);
+        break;
     }
   }
 

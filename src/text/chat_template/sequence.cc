@@ -97,8 +97,8 @@ Value slice_string(Heap& heap, const Str& text, const Span& span) {
   heap.step_bytes(text.text().size());
   if (span.length == 0) return heap.str("", text.markup());
   if (span.step == 1) {
-    const size_t begin = text.ascii() ? static_cast<size_t>(span.start)
-                                      : byte_offset(text.text(), static_cast<size_t>(span.start));
+    const size_t begin =
+        text.ascii() ? static_cast<size_t>(span.start) : byte_offset(text.text(), static_cast<size_t>(span.start));
     const std::string_view tail = std::string_view(text.text()).substr(begin);
     return heap.str(std::string(tail.substr(0, text.ascii() ? span.length : byte_offset(tail, span.length))),
                     text.markup());
@@ -121,32 +121,54 @@ Value slice_range(Heap& heap, const Range& range, const Span& span) {
 
 std::optional<size_t> length_of(Heap& heap, const Value& value) {
   switch (value.kind()) {
-    case Kind::kUndefined: return 0;
-    case Kind::kString: return value.str().length();
-    case Kind::kList: return value.as<List>()->items.size();
-    case Kind::kTuple: return value.as<Tuple>()->items.size();
-    case Kind::kDict: return value.as<Dict>()->entries.size();
-    case Kind::kView: return value.as<View>()->dict->entries.size();
-    case Kind::kRange: return value.as<Range>()->length;
-    case Kind::kLoop: return value.as<Loop>()->length(heap);
-    default: return std::nullopt;
+    case Kind::kUndefined:
+      return 0;
+    case Kind::kString:
+      return value.str().length();
+    case Kind::kList:
+      return value.as<List>()->items.size();
+    case Kind::kTuple:
+      return value.as<Tuple>()->items.size();
+    case Kind::kDict:
+      return value.as<Dict>()->entries.size();
+    case Kind::kView:
+      return value.as<View>()->dict->entries.size();
+    case Kind::kRange:
+      return value.as<Range>()->length;
+    case Kind::kLoop:
+      return value.as<Loop>()->length(heap);
+    default:
+      return std::nullopt;
   }
 }
 
 bool is_iterable(const Value& value) {
   switch (value.kind()) {
-    case Kind::kUndefined: case Kind::kString: case Kind::kList: case Kind::kTuple: case Kind::kDict:
-    case Kind::kView: case Kind::kRange: case Kind::kLoop: case Kind::kIterator: return true;
-    default: return false;
+    case Kind::kUndefined:
+    case Kind::kString:
+    case Kind::kList:
+    case Kind::kTuple:
+    case Kind::kDict:
+    case Kind::kView:
+    case Kind::kRange:
+    case Kind::kLoop:
+    case Kind::kIterator:
+      return true;
+    default:
+      return false;
   }
 }
 
 Iterator* iterate(Heap& heap, const Value& value) {
   switch (value.kind()) {
-    case Kind::kUndefined: return new_iterator(heap, "generator", [](Value&) { return false; });
-    case Kind::kString: return string_iterator(heap, value.str());
-    case Kind::kIterator: return value.as<Iterator>();
-    case Kind::kLoop: refuse("iterating over the loop variable");
+    case Kind::kUndefined:
+      return new_iterator(heap, "generator", [](Value&) { return false; });
+    case Kind::kString:
+      return string_iterator(heap, value.str());
+    case Kind::kIterator:
+      return value.as<Iterator>();
+    case Kind::kLoop:
+      refuse("iterating over the loop variable");
     case Kind::kList: {
       const auto& items = value.as<List>()->items;
       return index_iterator(heap, "list_iterator", items.size(), [&items](size_t i) { return items[i]; });
@@ -157,7 +179,8 @@ Iterator* iterate(Heap& heap, const Value& value) {
     }
     case Kind::kDict: {
       const auto& entries = value.as<Dict>()->entries;
-      return index_iterator(heap, "dict_keyiterator", entries.size(), [&entries](size_t i) { return entries[i].first; });
+      return index_iterator(heap, "dict_keyiterator", entries.size(),
+                            [&entries](size_t i) { return entries[i].first; });
     }
     case Kind::kView: {
       const auto* view = value.as<View>();
@@ -168,21 +191,29 @@ Iterator* iterate(Heap& heap, const Value& value) {
       const auto* range = value.as<Range>();
       return index_iterator(heap, "range_iterator", range->length, [range](size_t i) { return range_item(*range, i); });
     }
-    default: raise("'" + std::string(type_name(value)) + "' object is not iterable");
+    default:
+      raise("'" + std::string(type_name(value)) + "' object is not iterable");
   }
 }
 
 Iterator* reversed(Heap& heap, const Value& value) {
   switch (value.kind()) {
-    case Kind::kString: case Kind::kList: case Kind::kTuple: case Kind::kRange: case Kind::kUndefined: break;
-    case Kind::kDict: case Kind::kView: break;
-    default: return nullptr;
+    case Kind::kString:
+    case Kind::kList:
+    case Kind::kTuple:
+    case Kind::kRange:
+    case Kind::kUndefined:
+      break;
+    case Kind::kDict:
+    case Kind::kView:
+      break;
+    default:
+      return nullptr;
   }
   // The items are fixed, so reading them forwards now is the same as reading them backwards later.
   auto items = std::make_shared<std::vector<Value>>(to_vector(heap, value));
   heap.charge(items->size() * sizeof(Value));
-  return index_iterator(heap, "reversed", items->size(),
-                        [items](size_t i) { return (*items)[items->size() - 1 - i]; });
+  return index_iterator(heap, "reversed", items->size(), [items](size_t i) { return (*items)[items->size() - 1 - i]; });
 }
 
 std::vector<Value> to_vector(Heap& heap, const Value& value) {
@@ -209,8 +240,13 @@ std::optional<Value> subscript(Heap& heap, const Value& value, const Value& key)
   }
   if (!key.is_integral()) return std::nullopt;
   switch (value.kind()) {
-    case Kind::kString: case Kind::kList: case Kind::kTuple: case Kind::kRange: break;
-    default: return std::nullopt;
+    case Kind::kString:
+    case Kind::kList:
+    case Kind::kTuple:
+    case Kind::kRange:
+      break;
+    default:
+      return std::nullopt;
   }
   const auto at = position(key, *length_of(heap, value));
   if (!at.has_value()) return std::nullopt;
@@ -223,9 +259,15 @@ std::optional<Value> subscript(Heap& heap, const Value& value, const Value& key)
 Value slice(Heap& heap, const Value& value, const Value& start, const Value& stop, const Value& step) {
   check_defined(value);
   switch (value.kind()) {
-    case Kind::kString: case Kind::kList: case Kind::kTuple: case Kind::kRange: break;
-    case Kind::kDict: raise("unhashable type: 'slice'");
-    default: raise("'" + std::string(type_name(value)) + "' object is not subscriptable");
+    case Kind::kString:
+    case Kind::kList:
+    case Kind::kTuple:
+    case Kind::kRange:
+      break;
+    case Kind::kDict:
+      raise("unhashable type: 'slice'");
+    default:
+      raise("'" + std::string(type_name(value)) + "' object is not subscriptable");
   }
   const Span span = adjust(start, stop, step, *length_of(heap, value));
   if (const auto* list = value.as<List>()) return heap.list(pick(list->items, span));

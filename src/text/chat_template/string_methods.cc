@@ -177,8 +177,8 @@ Value replace_method(Interpreter& in, const Value& self, Args& args) {
   const auto a = bind<3>("replace", args, {"old", "new", "count"}, 2, 3);
   text_of(a[0], "argument 1");
   if (!self.str().markup()) text_of(a[1], "argument 2");
-  return like(in.heap(), self, replace_text(in.heap(), self.text(), a[0].text(), guest(in.heap(), self, a[1]),
-                                            int_or(a[2], -1)));
+  return like(in.heap(), self,
+              replace_text(in.heap(), self.text(), a[0].text(), guest(in.heap(), self, a[1]), int_or(a[2], -1)));
 }
 
 Value join_method(Interpreter& in, const Value& self, Args& args) {
@@ -211,9 +211,9 @@ Value pad_method(Interpreter& in, const Value& self, Args& args) {
   if (width <= length) return like(in.heap(), self, self.text());
   const size_t total = bounded_size(in.heap(), width - length, fill.size());
   // str.center puts the odd space to the left when the width is odd, too.
-  const size_t left = side == Side::kRight ? 0 : side == Side::kLeft
-                          ? total
-                          : total / 2 + (total & static_cast<size_t>(width) & 1);
+  const size_t left = side == Side::kRight  ? 0
+                      : side == Side::kLeft ? total
+                                            : total / 2 + (total & static_cast<size_t>(width) & 1);
   return like(in.heap(), self, repeat_text(fill, left) + self.text() + repeat_text(fill, total - left));
 }
 
@@ -242,8 +242,10 @@ Value expand_tabs(Interpreter& in, const Value& self, Args& args) {
       continue;
     }
     out += c;
-    if (c == '\n' || c == '\r') column = 0;
-    else if ((static_cast<unsigned char>(c) & 0xC0) != 0x80) ++column;
+    if (c == '\n' || c == '\r')
+      column = 0;
+    else if ((static_cast<unsigned char>(c) & 0xC0) != 0x80)
+      ++column;
   }
   return like(in.heap(), self, std::move(out));
 }
@@ -333,7 +335,8 @@ constexpr MethodEntry kMethods[] = {
 }  // namespace
 
 const MethodEntry* find_string_method(std::string_view name) {
-  const auto* entry = std::find_if(std::begin(kMethods), std::end(kMethods), [&](const auto& e) { return e.name == name; });
+  const auto* entry =
+      std::find_if(std::begin(kMethods), std::end(kMethods), [&](const auto& e) { return e.name == name; });
   return entry == std::end(kMethods) ? nullptr : entry;
 }
 

@@ -140,21 +140,37 @@ void Symbols::analyze(Node& node, bool as_parameter) {
       }
       break;
     }
-    case NodeKind::kNsRef: load(static_cast<NsRefNode&>(node).name); break;
-    case NodeKind::kIf: analyze_if(static_cast<IfNode&>(node)); break;
-    case NodeKind::kMacro: store(static_cast<MacroNode&>(node).name); break;
+    case NodeKind::kNsRef:
+      load(static_cast<NsRefNode&>(node).name);
+      break;
+    case NodeKind::kIf:
+      analyze_if(static_cast<IfNode&>(node));
+      break;
+    case NodeKind::kMacro:
+      store(static_cast<MacroNode&>(node).name);
+      break;
     case NodeKind::kAssign:
       analyze(*static_cast<AssignNode&>(node).value);
       analyze(*static_cast<AssignNode&>(node).target);
       break;
-    case NodeKind::kFor: analyze(*static_cast<ForNode&>(node).iter); break;
+    case NodeKind::kFor:
+      analyze(*static_cast<ForNode&>(node).iter);
+      break;
     case NodeKind::kCallBlock:
       if (static_cast<CallBlockNode&>(node).call != nullptr) analyze(*static_cast<CallBlockNode&>(node).call);
       break;
-    case NodeKind::kFilterBlock: analyze(*static_cast<FilterBlockNode&>(node).filter); break;
-    case NodeKind::kWith: analyze(static_cast<WithNode&>(node).values); break;
-    case NodeKind::kAssignBlock: analyze(*static_cast<AssignBlockNode&>(node).target); break;
-    default: for_each_child(node, [&](Node& child) { analyze(child, as_parameter); }); break;
+    case NodeKind::kFilterBlock:
+      analyze(*static_cast<FilterBlockNode&>(node).filter);
+      break;
+    case NodeKind::kWith:
+      analyze(static_cast<WithNode&>(node).values);
+      break;
+    case NodeKind::kAssignBlock:
+      analyze(*static_cast<AssignBlockNode&>(node).target);
+      break;
+    default:
+      for_each_child(node, [&](Node& child) { analyze(child, as_parameter); });
+      break;
   }
 }
 

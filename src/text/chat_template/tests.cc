@@ -30,17 +30,29 @@ bool is_escaped(const Value& v) { return v.is_string() && v.str().markup(); }
 // Has a length and [].
 bool is_sequence(const Value& v) {
   switch (v.kind()) {
-    case Kind::kString: case Kind::kList: case Kind::kTuple: case Kind::kDict: case Kind::kRange:
-    case Kind::kUndefined: return true;
-    default: return false;
+    case Kind::kString:
+    case Kind::kList:
+    case Kind::kTuple:
+    case Kind::kDict:
+    case Kind::kRange:
+    case Kind::kUndefined:
+      return true;
+    default:
+      return false;
   }
 }
 
 bool is_callable(const Value& v) {
   switch (v.kind()) {
-    case Kind::kFunction: case Kind::kMethod: case Kind::kMacro: case Kind::kLoop: case Kind::kJoiner:
-    case Kind::kUndefined: return true;  // Undefined has __call__, which raises
-    default: return false;
+    case Kind::kFunction:
+    case Kind::kMethod:
+    case Kind::kMacro:
+    case Kind::kLoop:
+    case Kind::kJoiner:
+    case Kind::kUndefined:
+      return true;  // Undefined has __call__, which raises
+    default:
+      return false;
   }
 }
 

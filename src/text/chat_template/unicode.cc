@@ -27,13 +27,26 @@ void append_mapped(std::string& out, uint32_t c, Mapping mapping) {
   UErrorCode status = U_ZERO_ERROR;
   int32_t length = 0;
   switch (mapping) {
-    case Mapping::kUpper: length = u_strToUpper(mapped, 8, source, source_length, "", &status); break;
-    case Mapping::kLower: length = u_strToLower(mapped, 8, source, source_length, "", &status); break;
-    case Mapping::kTitle: length = u_strToTitle(mapped, 8, source, source_length, nullptr, "", &status); break;
-    case Mapping::kFold: length = u_strFoldCase(mapped, 8, source, source_length, U_FOLD_CASE_DEFAULT, &status); break;
+    case Mapping::kUpper:
+      length = u_strToUpper(mapped, 8, source, source_length, "", &status);
+      break;
+    case Mapping::kLower:
+      length = u_strToLower(mapped, 8, source, source_length, "", &status);
+      break;
+    case Mapping::kTitle:
+      length = u_strToTitle(mapped, 8, source, source_length, nullptr, "", &status);
+      break;
+    case Mapping::kFold:
+      length = u_strFoldCase(mapped, 8, source, source_length, U_FOLD_CASE_DEFAULT, &status);
+      break;
   }
   if (length > 8 || U_FAILURE(status)) {
     utf8::append(out, c);
+    return;
+  }
+  // ICU gives a word that begins with a combining mark no title case; Python maps the mark itself (U+0345).
+  if (mapping == Mapping::kTitle && u_getCombiningClass(static_cast<UChar32>(c)) != 0) {
+    utf8::append(out, static_cast<uint32_t>(u_totitle(static_cast<UChar32>(c))));
     return;
   }
   for (int32_t i = 0; i < length;) {
@@ -137,17 +150,15 @@ bool is_digit(uint32_t c) {
   const int type = u_getIntPropertyValue(static_cast<UChar32>(c), UCHAR_NUMERIC_TYPE);
   return type == U_NT_DECIMAL || type == U_NT_DIGIT;
 }
-bool is_numeric(uint32_t c) {
-  return u_getIntPropertyValue(static_cast<UChar32>(c), UCHAR_NUMERIC_TYPE) != U_NT_NONE;
-}
+bool is_numeric(uint32_t c) { return u_getIntPropertyValue(static_cast<UChar32>(c), UCHAR_NUMERIC_TYPE) != U_NT_NONE; }
 bool is_alnum(uint32_t c) { return is_alpha(c) || is_numeric(c); }
 bool is_upper(uint32_t c) { return u_isUUppercase(static_cast<UChar32>(c)); }
 bool is_lower(uint32_t c) { return u_isULowercase(static_cast<UChar32>(c)); }
 bool is_title(uint32_t c) { return u_charType(static_cast<UChar32>(c)) == U_TITLECASE_LETTER; }
 bool is_cased(uint32_t c) { return is_upper(c) || is_lower(c) || is_title(c); }
 bool is_printable(uint32_t c) {
-  constexpr uint32_t kHidden = U_GC_CC_MASK | U_GC_CF_MASK | U_GC_CS_MASK | U_GC_CO_MASK | U_GC_CN_MASK |
-                               U_GC_ZL_MASK | U_GC_ZP_MASK | U_GC_ZS_MASK;
+  constexpr uint32_t kHidden = U_GC_CC_MASK | U_GC_CF_MASK | U_GC_CS_MASK | U_GC_CO_MASK | U_GC_CN_MASK | U_GC_ZL_MASK |
+                               U_GC_ZP_MASK | U_GC_ZS_MASK;
   return c == ' ' || (U_MASK(u_charType(static_cast<UChar32>(c))) & kHidden) == 0;
 }
 int decimal_value(uint32_t c) { return is_decimal(c) ? u_charDigitValue(static_cast<UChar32>(c)) : -1; }
@@ -155,12 +166,14 @@ bool is_id_start(uint32_t c) { return c == '_' || u_hasBinaryProperty(static_cas
 bool is_id_continue(uint32_t c) { return u_hasBinaryProperty(static_cast<UChar32>(c), UCHAR_XID_CONTINUE); }
 
 std::string to_upper(std::string_view text) {
-  if (is_ascii(text)) return map_ascii(text, [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; });
+  if (is_ascii(text))
+    return map_ascii(text, [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; });
   return map_each(text, Mapping::kUpper);
 }
 
 std::string to_lower(std::string_view text) {
-  if (is_ascii(text)) return map_ascii(text, [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  if (is_ascii(text))
+    return map_ascii(text, [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
   const std::vector<uint32_t> source = to_code_points(text);
   std::string out;
   for (size_t i = 0; i < source.size(); ++i) append_lower(out, source, i);

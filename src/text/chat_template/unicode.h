@@ -30,15 +30,15 @@ bool is_lower(uint32_t c);
 bool is_title(uint32_t c);
 bool is_cased(uint32_t c);
 bool is_printable(uint32_t c);
-bool is_line_break(uint32_t c);          // of str.splitlines
-int decimal_value(uint32_t c);           // 0..9, or -1
+bool is_line_break(uint32_t c);  // of str.splitlines
+int decimal_value(uint32_t c);   // 0..9, or -1
 bool is_id_start(uint32_t c);
 bool is_id_continue(uint32_t c);
 
 std::string to_upper(std::string_view text);
 std::string to_lower(std::string_view text);
-std::string to_title(std::string_view text);       // str.title
-std::string capitalize(std::string_view text);     // str.capitalize
+std::string to_title(std::string_view text);    // str.title
+std::string capitalize(std::string_view text);  // str.capitalize
 std::string swap_case(std::string_view text);
 std::string case_fold(std::string_view text);
 

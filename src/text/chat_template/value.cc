@@ -31,30 +31,50 @@ Kind Value::kind() const {
 
 std::string_view type_name(const Value& value) {
   switch (value.kind()) {
-    case Kind::kNone: return "NoneType";
-    case Kind::kMissing: return "missing";
-    case Kind::kBool: return "bool";
-    case Kind::kInt: return "int";
-    case Kind::kFloat: return "float";
-    case Kind::kString: return value.str().markup() ? "Markup" : "str";
-    case Kind::kUndefined: return "Undefined";
-    case Kind::kList: return "list";
-    case Kind::kTuple: return "tuple";
-    case Kind::kDict: return "dict";
-    case Kind::kRange: return "range";
+    case Kind::kNone:
+      return "NoneType";
+    case Kind::kMissing:
+      return "missing";
+    case Kind::kBool:
+      return "bool";
+    case Kind::kInt:
+      return "int";
+    case Kind::kFloat:
+      return "float";
+    case Kind::kString:
+      return value.str().markup() ? "Markup" : "str";
+    case Kind::kUndefined:
+      return "Undefined";
+    case Kind::kList:
+      return "list";
+    case Kind::kTuple:
+      return "tuple";
+    case Kind::kDict:
+      return "dict";
+    case Kind::kRange:
+      return "range";
     case Kind::kView: {
       constexpr std::string_view kNames[] = {"dict_keys", "dict_values", "dict_items"};
       return kNames[static_cast<size_t>(value.as<View>()->part)];
     }
-    case Kind::kNamespace: return "Namespace";
-    case Kind::kMacro: return "Macro";
-    case Kind::kFunction: return "function";
-    case Kind::kMethod: return "method";
-    case Kind::kLoop: return "LoopContext";
-    case Kind::kIterator: return value.as<Iterator>()->type;
-    case Kind::kCycler: return "Cycler";
-    case Kind::kJoiner: return "Joiner";
-    case Kind::kActivation: return "frame";
+    case Kind::kNamespace:
+      return "Namespace";
+    case Kind::kMacro:
+      return "Macro";
+    case Kind::kFunction:
+      return "function";
+    case Kind::kMethod:
+      return "method";
+    case Kind::kLoop:
+      return "LoopContext";
+    case Kind::kIterator:
+      return value.as<Iterator>()->type;
+    case Kind::kCycler:
+      return "Cycler";
+    case Kind::kJoiner:
+      return "Joiner";
+    case Kind::kActivation:
+      return "frame";
   }
   return "object";
 }

@@ -20,10 +20,28 @@ namespace toccata::jinja {
 using Int = __int128;
 
 enum class Kind : uint8_t {
-  kNone, kMissing, kBool, kInt, kFloat, kString,
+  kNone,
+  kMissing,
+  kBool,
+  kInt,
+  kFloat,
+  kString,
   // objects
-  kUndefined, kList, kTuple, kDict, kRange, kView, kNamespace, kMacro, kFunction, kMethod, kLoop, kIterator,
-  kCycler, kJoiner, kActivation,
+  kUndefined,
+  kList,
+  kTuple,
+  kDict,
+  kRange,
+  kView,
+  kNamespace,
+  kMacro,
+  kFunction,
+  kMethod,
+  kLoop,
+  kIterator,
+  kCycler,
+  kJoiner,
+  kActivation,
 };
 
 struct Meter {
@@ -82,7 +100,7 @@ class Value {
   bool is_none() const { return std::holds_alternative<None>(v_); }
   bool is_missing() const { return std::holds_alternative<Missing>(v_); }
   bool is_string() const { return std::holds_alternative<Str>(v_); }
-  bool is_number() const { return v_.index() >= 2 && v_.index() <= 4; }  // bool, int, float
+  bool is_number() const { return v_.index() >= 2 && v_.index() <= 4; }    // bool, int, float
   bool is_integral() const { return v_.index() == 2 || v_.index() == 3; }  // bool, int
 
   bool boolean() const { return std::get<bool>(v_); }
