@@ -53,7 +53,8 @@ inline std::string random_rows(DType type, int64_t rows, int64_t cols, std::mt19
       for (size_t i = 0; i < bytes; ++i) block[i] = static_cast<char>(rng());
       const bool wide = info.block_elems == 256;  // sub-block scales multiply the block's
       for (int offset : scale_offsets(type)) {
-        const float spread = type == DType::kQ8_0 || type == DType::kIQ4_NL ? 70.0f : wide ? 300.0f : 6.0f;
+        const float spread = type == DType::kQ6_K ? 1350.0f : type == DType::kIQ4_XS ? 1080.0f
+                             : type == DType::kQ8_0 || type == DType::kIQ4_NL ? 70.0f : wide ? 300.0f : 6.0f;
         const uint16_t d = f32_to_f16(sigma / spread * (0.7f + 0.01f * static_cast<float>(rng() % 60)));
         std::memcpy(block + offset, &d, 2);
       }
