@@ -192,7 +192,7 @@ TEST(WeightTypes, EachRunsAlikeInAllKernels) {
       if (want.empty()) want = got;
       const std::string name(dtype_info(o.types[0]).name);
       expect_same_bits(got, want, name + " " + std::string(set.isa));
-      EXPECT_LT(worst_relative(got, model.oracle(runner->config()).logits(ids)), 0.06) << name;
+      EXPECT_LT(worst_relative(got, model.oracle(runner->config()).logits(ids)), 0.08) << name;
     }
   }
 }
