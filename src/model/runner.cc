@@ -118,6 +118,7 @@ Status Decoder::allocate() {
   logit_rows_.reserve(rows);
   spans_.reserve(rows);
   attention_ = attention::make_attention(options_.attention, *kernels_, kv_layout(), config_.heads, options_.threads);
+  if (!attention_) return fail(ErrorCode::kResourceExhausted, "not enough memory for the scratch of attention");
   return {};
 }
 
