@@ -232,6 +232,8 @@ TEST(Attn, StoresRoundLikeTheReferenceAndTouchOnlyTheirSlots) {
                            -0.0f,
                            std::numeric_limits<float>::infinity(),
                            std::numeric_limits<float>::quiet_NaN(),
+                           std::bit_cast<float>(0x7f812345u),
+                           std::bit_cast<float>(0xff800001u),
                            1.00048828125f,
                            1.00146484375f,
                            3.4e38f};
