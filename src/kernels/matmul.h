@@ -41,9 +41,9 @@ size_t act_row_bytes(ActKind kind, int64_t cols);
 // A packed weight matrix; does not own its memory.
 struct PackedMatrix {
   DType type = DType::kF32;
-  int64_t rows = 0;         // output rows (without padding)
-  int64_t cols = 0;         // k
-  size_t group_bytes = 0;   // packed_group_bytes(type, cols), a multiple of 64
+  int64_t rows = 0;        // output rows (without padding)
+  int64_t cols = 0;        // k
+  size_t group_bytes = 0;  // packed_group_bytes(type, cols), a multiple of 64
   const std::byte* data = nullptr;
   int64_t groups() const { return (rows + kGroupRows - 1) / kGroupRows; }
   int64_t padded_rows() const { return groups() * kGroupRows; }
@@ -60,23 +60,29 @@ void unpack_row(const PackedMatrix& w, int64_t row, float* dst);
 
 struct MatmulKernels {
   // x: cols floats -> one activation row at dst (act_row_bytes). kQ8_32: scale d = amax / 127 per block,
-  // codes = x * (127 / amax) rounded to nearest even; a block of zeros has d = 0. kQ8_256: d = amax / (127 * 8) per 256,
-  // step s = ceil(amax of the 32 * (8 / amax)) in 1..8, codes = x * ((127 * 8 / amax) / s) rounded likewise.
+  // codes = x * (127 / amax) rounded to nearest even; a block of zeros has d = 0. kQ8_256: d = amax / (127 * 8) per
+  // 256, step s = ceil(amax of the 32 * (8 / amax)) in 1..8, codes = x * ((127 * 8 / amax) / s) rounded likewise.
   void (*quantize_act)(ActKind kind, const float* x, int64_t cols, std::byte* dst);
 
   // Groups [group_begin, group_end) of W times `rows` activation rows (act_stride bytes apart; see act_kind).
   // Writes out[t * out_stride + 16 * g + i], i in [0, 16): out rows are padded_rows() wide (floats).
   // scratch: private to the thread, matmul_scratch_bytes().
-  void (*matmul)(const PackedMatrix& w, int64_t group_begin, int64_t group_end, const std::byte* act,
-                 size_t act_stride, int64_t rows, float* out, size_t out_stride, std::byte* scratch);
+  void (*matmul)(const PackedMatrix& w, int64_t group_begin, int64_t group_end, const std::byte* act, size_t act_stride,
+                 int64_t rows, float* out, size_t out_stride, std::byte* scratch);
 };
 
 // Scratch that one thread needs for any matmul; independent of the shapes.
 inline constexpr size_t kMatmulScratchBytes = size_t{256} * 1024;
 
 // The tables of the instruction sets that were built in; use kernels/dispatch.h to choose one.
-namespace generic { extern const MatmulKernels kMatmul; }
-namespace avx2 { extern const MatmulKernels kMatmul; }
-namespace avx512 { extern const MatmulKernels kMatmul; }
+namespace generic {
+extern const MatmulKernels kMatmul;
+}
+namespace avx2 {
+extern const MatmulKernels kMatmul;
+}
+namespace avx512 {
+extern const MatmulKernels kMatmul;
+}
 
 }  // namespace toccata::kernels

@@ -56,7 +56,8 @@ TEST_P(QuantizeAct, IsWithinHalfAStep) {
   const auto y = read_act(GetParam(), row.data(), cols);
   const auto amax = [&](int64_t begin, int64_t n) {
     double m = 0;
-    for (int64_t k = begin; k < begin + n; ++k) m = std::max(m, std::abs(static_cast<double>(x[static_cast<size_t>(k)])));
+    for (int64_t k = begin; k < begin + n; ++k)
+      m = std::max(m, std::abs(static_cast<double>(x[static_cast<size_t>(k)])));
     return m;
   };
   for (int64_t k = 0; k < cols; ++k) {
@@ -99,7 +100,8 @@ TEST_P(Matmul, GenericEqualsDoublePrecision) {
     const size_t stride = act_row_bytes(kind(), cols);
     Aligned act(static_cast<size_t>(rows) * stride), out(4 * 32 * rows), scratch(kMatmulScratchBytes);
     for (int64_t t = 0; t < rows; ++t) {
-      generic::kMatmul.quantize_act(kind(), normals(cols, rng).data(), cols, act.data() + static_cast<size_t>(t) * stride);
+      generic::kMatmul.quantize_act(kind(), normals(cols, rng).data(), cols,
+                                    act.data() + static_cast<size_t>(t) * stride);
     }
     generic::kMatmul.matmul(packed.matrix(), 0, 2, act.data(), stride, rows, out.as<float>(), 32, scratch.data());
     std::vector<float> w(static_cast<size_t>(cols));
@@ -138,20 +140,33 @@ std::vector<Isa> other_isas() {
 
 // What the activations look like before they are quantised.
 enum class Input { kNormal, kPlus, kMinus, kAlternating, kZero, kTiny, kHuge };
-constexpr Input kInputs[] = {Input::kNormal,      Input::kPlus, Input::kMinus, Input::kAlternating,
-                             Input::kZero, Input::kTiny, Input::kHuge};
+constexpr Input kInputs[] = {Input::kNormal, Input::kPlus, Input::kMinus, Input::kAlternating,
+                             Input::kZero,   Input::kTiny, Input::kHuge};
 
 std::vector<float> make_input(Input input, int64_t n, std::mt19937& rng) {
   auto x = normals(n, rng);
   for (size_t i = 0; i < x.size(); ++i) {
     switch (input) {
-      case Input::kNormal: break;
-      case Input::kPlus: x[i] = 1; break;                                // all codes + 127
-      case Input::kMinus: x[i] = -1; break;                              // all codes - 127
-      case Input::kAlternating: x[i] = i / 4 % 2 == 0 ? 1.0f : -1.0f; break;
-      case Input::kZero: x[i] = 0; break;
-      case Input::kTiny: x[i] *= 1e-38f; break;                          // below kActTiny, some subnormal
-      case Input::kHuge: x[i] *= 1e30f; break;
+      case Input::kNormal:
+        break;
+      case Input::kPlus:
+        x[i] = 1;
+        break;  // all codes + 127
+      case Input::kMinus:
+        x[i] = -1;
+        break;  // all codes - 127
+      case Input::kAlternating:
+        x[i] = i / 4 % 2 == 0 ? 1.0f : -1.0f;
+        break;
+      case Input::kZero:
+        x[i] = 0;
+        break;
+      case Input::kTiny:
+        x[i] *= 1e-38f;
+        break;  // below kActTiny, some subnormal
+      case Input::kHuge:
+        x[i] *= 1e30f;
+        break;
     }
   }
   return x;
@@ -250,17 +265,18 @@ TEST_P(Matmul, NotANumberStaysInItsToken) {
       int broken = 0;
       for (int i = 0; i < 48; ++i) {
         const bool finite = std::isfinite(out.as<float>()[i]);
-        if (i / 16 == 1) broken += finite ? 0 : 1;
-        else EXPECT_TRUE(finite) << isa.name << " " << i;
+        if (i / 16 == 1)
+          broken += finite ? 0 : 1;
+        else
+          EXPECT_TRUE(finite) << isa.name << " " << i;
       }
       EXPECT_GT(broken, 8) << isa.name << " " << bad;  // a weight may be zero
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(AllTypes, Matmul, ::testing::Range(0, kDTypeCount), [](const auto& i) {
-  return std::string(dtype_info(static_cast<DType>(i.param)).name);
-});
+INSTANTIATE_TEST_SUITE_P(AllTypes, Matmul, ::testing::Range(0, kDTypeCount),
+                         [](const auto& i) { return std::string(dtype_info(static_cast<DType>(i.param)).name); });
 
 }  // namespace
 }  // namespace toccata::kernels

@@ -7,9 +7,7 @@
 namespace toccata::kernels::testing {
 namespace {
 
-std::byte* align(std::byte* p) {
-  return reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(p) + 63) / 64 * 64);
-}
+std::byte* align(std::byte* p) { return reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(p) + 63) / 64 * 64); }
 
 // Offsets of the f16 fields (d, m or dmin) in a block; -1 where there is none.
 struct HalfFields {
@@ -21,12 +19,18 @@ HalfFields half_fields(DType type) {
     case DType::kQ4_1:
     case DType::kQ5_1:
     case DType::kQ4_K:
-    case DType::kQ5_K: return {0, 2};
-    case DType::kQ2_K: return {80, 82};
-    case DType::kQ3_K: return {108};
-    case DType::kQ6_K: return {208};
-    case DType::kMXFP4: return {};
-    default: return {0};
+    case DType::kQ5_K:
+      return {0, 2};
+    case DType::kQ2_K:
+      return {80, 82};
+    case DType::kQ3_K:
+      return {108};
+    case DType::kQ6_K:
+      return {208};
+    case DType::kMXFP4:
+      return {};
+    default:
+      return {0};
   }
 }
 
@@ -37,8 +41,10 @@ void put_half(std::byte* p, float v) {
 
 void put_float(DType type, std::byte* p, float v) {
   const uint16_t half = type == DType::kF16 ? f32_to_f16(v) : f32_to_bf16(v);
-  if (type == DType::kF32) std::memcpy(p, &v, sizeof(v));
-  else std::memcpy(p, &half, sizeof(half));
+  if (type == DType::kF32)
+    std::memcpy(p, &v, sizeof(v));
+  else
+    std::memcpy(p, &half, sizeof(half));
 }
 
 }  // namespace

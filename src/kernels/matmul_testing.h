@@ -33,7 +33,9 @@ class Aligned {
   explicit Aligned(size_t bytes);
   std::byte* data() { return data_; }
   template <class T>
-  T* as() { return reinterpret_cast<T*>(data_); }
+  T* as() {
+    return reinterpret_cast<T*>(data_);
+  }
 
  private:
   std::vector<std::byte> storage_;

@@ -167,22 +167,37 @@ void pack_group(DType type, const std::byte* src, int64_t cols, int64_t valid, s
   const size_t used = static_cast<size_t>(cols / p.elems) * static_cast<size_t>(p.bytes);
   std::memset(d + used, 0, packed_group_bytes(type, cols) - used);
   switch (type) {
-    case DType::kF32: return pack_floats<uint32_t>(s, cols, valid, d);
+    case DType::kF32:
+      return pack_floats<uint32_t>(s, cols, valid, d);
     case DType::kF16:
-    case DType::kBF16: return pack_floats<uint16_t>(s, cols, valid, d);
-    case DType::kQ8_0: return pack_quantised<DType::kQ8_0, quant::Q8_0>(s, cols, valid, d);
-    case DType::kQ4_0: return pack_quantised<DType::kQ4_0, quant::Q4_0>(s, cols, valid, d);
-    case DType::kQ4_1: return pack_quantised<DType::kQ4_1, quant::Q4_1>(s, cols, valid, d);
-    case DType::kQ5_0: return pack_quantised<DType::kQ5_0, quant::Q5_0>(s, cols, valid, d);
-    case DType::kQ5_1: return pack_quantised<DType::kQ5_1, quant::Q5_1>(s, cols, valid, d);
-    case DType::kQ2_K: return pack_quantised<DType::kQ2_K, quant::Q2_K>(s, cols, valid, d);
-    case DType::kQ3_K: return pack_quantised<DType::kQ3_K, quant::Q3_K>(s, cols, valid, d);
-    case DType::kQ4_K: return pack_quantised<DType::kQ4_K, quant::Q4_K>(s, cols, valid, d);
-    case DType::kQ5_K: return pack_quantised<DType::kQ5_K, quant::Q5_K>(s, cols, valid, d);
-    case DType::kQ6_K: return pack_quantised<DType::kQ6_K, quant::Q6_K>(s, cols, valid, d);
-    case DType::kIQ4_NL: return pack_quantised<DType::kIQ4_NL, quant::IQ4_NL>(s, cols, valid, d);
-    case DType::kIQ4_XS: return pack_quantised<DType::kIQ4_XS, quant::IQ4_XS>(s, cols, valid, d);
-    case DType::kMXFP4: return pack_quantised<DType::kMXFP4, quant::MXFP4>(s, cols, valid, d);
+    case DType::kBF16:
+      return pack_floats<uint16_t>(s, cols, valid, d);
+    case DType::kQ8_0:
+      return pack_quantised<DType::kQ8_0, quant::Q8_0>(s, cols, valid, d);
+    case DType::kQ4_0:
+      return pack_quantised<DType::kQ4_0, quant::Q4_0>(s, cols, valid, d);
+    case DType::kQ4_1:
+      return pack_quantised<DType::kQ4_1, quant::Q4_1>(s, cols, valid, d);
+    case DType::kQ5_0:
+      return pack_quantised<DType::kQ5_0, quant::Q5_0>(s, cols, valid, d);
+    case DType::kQ5_1:
+      return pack_quantised<DType::kQ5_1, quant::Q5_1>(s, cols, valid, d);
+    case DType::kQ2_K:
+      return pack_quantised<DType::kQ2_K, quant::Q2_K>(s, cols, valid, d);
+    case DType::kQ3_K:
+      return pack_quantised<DType::kQ3_K, quant::Q3_K>(s, cols, valid, d);
+    case DType::kQ4_K:
+      return pack_quantised<DType::kQ4_K, quant::Q4_K>(s, cols, valid, d);
+    case DType::kQ5_K:
+      return pack_quantised<DType::kQ5_K, quant::Q5_K>(s, cols, valid, d);
+    case DType::kQ6_K:
+      return pack_quantised<DType::kQ6_K, quant::Q6_K>(s, cols, valid, d);
+    case DType::kIQ4_NL:
+      return pack_quantised<DType::kIQ4_NL, quant::IQ4_NL>(s, cols, valid, d);
+    case DType::kIQ4_XS:
+      return pack_quantised<DType::kIQ4_XS, quant::IQ4_XS>(s, cols, valid, d);
+    case DType::kMXFP4:
+      return pack_quantised<DType::kMXFP4, quant::MXFP4>(s, cols, valid, d);
   }
 }
 

@@ -66,12 +66,8 @@ inline Quads quads_of(const quant::Q4_1& b, int) { return nibbles_split_16(b.qs)
 inline Quads quads_of(const quant::IQ4_NL& b, int) { return nibbles_split_16(b.qs); }
 inline Quads quads_of(const quant::MXFP4& b, int) { return nibbles_split_16(b.qs); }
 inline Quads quads_of(const quant::IQ4_XS& b, int run) { return nibbles_split_16(b.qs + 16 * run); }
-inline Quads quads_of(const quant::Q5_0& b, int) {
-  return combine(nibbles_split_16(b.qs), spread_bits(b.qh), 4);
-}
-inline Quads quads_of(const quant::Q5_1& b, int) {
-  return combine(nibbles_split_16(b.qs), spread_bits(b.qh), 4);
-}
+inline Quads quads_of(const quant::Q5_0& b, int) { return combine(nibbles_split_16(b.qs), spread_bits(b.qh), 4); }
+inline Quads quads_of(const quant::Q5_1& b, int) { return combine(nibbles_split_16(b.qs), spread_bits(b.qh), 4); }
 inline Quads quads_of(const quant::Q2_K& b, int run) { return fields(b.qs + 32 * (run / 4), 2 * (run % 4), 2); }
 inline Quads quads_of(const quant::Q3_K& b, int run) {
   return combine(fields(b.qs + 32 * (run / 4), 2 * (run % 4), 2), fields(b.hmask, run, 1), 2);

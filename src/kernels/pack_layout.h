@@ -33,7 +33,7 @@ struct PackLayout {
   int min = -1;        // offset of the f16 minima
   int sub_scale = -1;  // offsets of the sub-block scales and minima
   int sub_min = -1;
-  int codes = 0;       // offset of the codes of the first run of 32
+  int codes = 0;  // offset of the codes of the first run of 32
   constexpr int run_bytes() const { return 64 * (low_bits + high_bits); }
 };
 
@@ -61,22 +61,38 @@ constexpr PackLayout float_layout(int bytes) {
 
 constexpr PackLayout pack_layout(DType type) {
   switch (type) {
-    case DType::kF32: return float_layout(4);
-    case DType::kF16: return float_layout(2);
-    case DType::kBF16: return float_layout(2);
-    case DType::kQ8_0: return quant_layout(32, 8, 0, 0, 0);
-    case DType::kQ4_0: return quant_layout(32, 4, 0, 0, 0);
-    case DType::kQ4_1: return quant_layout(32, 4, 0, 0, 1);
-    case DType::kQ5_0: return quant_layout(32, 4, 1, 0, 0);
-    case DType::kQ5_1: return quant_layout(32, 4, 1, 0, 1);
-    case DType::kQ2_K: return quant_layout(256, 2, 0, 16, 1);
-    case DType::kQ3_K: return quant_layout(256, 2, 1, 16, 0);
-    case DType::kQ4_K: return quant_layout(256, 4, 0, 8, 2);
-    case DType::kQ5_K: return quant_layout(256, 4, 1, 8, 2);
-    case DType::kQ6_K: return quant_layout(256, 4, 2, 16, 0);
-    case DType::kIQ4_NL: return quant_layout(32, 4, 0, 0, 0);
-    case DType::kIQ4_XS: return quant_layout(256, 4, 0, 8, 0);
-    case DType::kMXFP4: return quant_layout(32, 4, 0, 0, 0);
+    case DType::kF32:
+      return float_layout(4);
+    case DType::kF16:
+      return float_layout(2);
+    case DType::kBF16:
+      return float_layout(2);
+    case DType::kQ8_0:
+      return quant_layout(32, 8, 0, 0, 0);
+    case DType::kQ4_0:
+      return quant_layout(32, 4, 0, 0, 0);
+    case DType::kQ4_1:
+      return quant_layout(32, 4, 0, 0, 1);
+    case DType::kQ5_0:
+      return quant_layout(32, 4, 1, 0, 0);
+    case DType::kQ5_1:
+      return quant_layout(32, 4, 1, 0, 1);
+    case DType::kQ2_K:
+      return quant_layout(256, 2, 0, 16, 1);
+    case DType::kQ3_K:
+      return quant_layout(256, 2, 1, 16, 0);
+    case DType::kQ4_K:
+      return quant_layout(256, 4, 0, 8, 2);
+    case DType::kQ5_K:
+      return quant_layout(256, 4, 1, 8, 2);
+    case DType::kQ6_K:
+      return quant_layout(256, 4, 2, 16, 0);
+    case DType::kIQ4_NL:
+      return quant_layout(32, 4, 0, 0, 0);
+    case DType::kIQ4_XS:
+      return quant_layout(256, 4, 0, 8, 0);
+    case DType::kMXFP4:
+      return quant_layout(32, 4, 0, 0, 0);
   }
   return {};
 }

@@ -15,25 +15,37 @@ namespace toccata::kernels {
 inline int read_field(const uint8_t* plane, int bits, int row, int quad, int j) {
   const uint8_t* at = plane + 4 * row + j;
   switch (bits) {
-    case 8: return at[64 * quad];
-    case 4: return (at[64 * (quad % 4)] >> (quad < 4 ? 0 : 4)) & 15;
-    case 2: return (at[64 * (quad / 4)] >> (2 * (quad % 4))) & 3;
-    default: return (at[0] >> quad) & 1;
+    case 8:
+      return at[64 * quad];
+    case 4:
+      return (at[64 * (quad % 4)] >> (quad < 4 ? 0 : 4)) & 15;
+    case 2:
+      return (at[64 * (quad / 4)] >> (2 * (quad % 4))) & 3;
+    default:
+      return (at[0] >> quad) & 1;
   }
 }
 
 // The integer that a code stands for in products (offsets taken off, tables looked up).
 inline int code_value(DType type, int code) {
   switch (type) {
-    case DType::kQ4_0: return code - 8;
-    case DType::kQ5_0: return code - 16;
-    case DType::kQ3_K: return code - 4;
-    case DType::kQ6_K: return code - 32;
-    case DType::kQ8_0: return static_cast<int8_t>(code);
+    case DType::kQ4_0:
+      return code - 8;
+    case DType::kQ5_0:
+      return code - 16;
+    case DType::kQ3_K:
+      return code - 4;
+    case DType::kQ6_K:
+      return code - 32;
+    case DType::kQ8_0:
+      return static_cast<int8_t>(code);
     case DType::kIQ4_NL:
-    case DType::kIQ4_XS: return quant::kIQ4Values[code];
-    case DType::kMXFP4: return quant::kMXFP4Values[code];
-    default: return code;
+    case DType::kIQ4_XS:
+      return quant::kIQ4Values[code];
+    case DType::kMXFP4:
+      return quant::kMXFP4Values[code];
+    default:
+      return code;
   }
 }
 

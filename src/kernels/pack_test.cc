@@ -74,9 +74,8 @@ TEST_P(Pack, WritesTheWholeGroupAndNothingElse) {
   for (size_t i = bytes; i < bytes + 64; ++i) ASSERT_TRUE(a[i] == std::byte{0} && b[i] == std::byte{255}) << i;
 }
 
-INSTANTIATE_TEST_SUITE_P(AllTypes, Pack, ::testing::Range(0, kDTypeCount), [](const auto& i) {
-  return std::string(dtype_info(static_cast<DType>(i.param)).name);
-});
+INSTANTIATE_TEST_SUITE_P(AllTypes, Pack, ::testing::Range(0, kDTypeCount),
+                         [](const auto& i) { return std::string(dtype_info(static_cast<DType>(i.param)).name); });
 
 }  // namespace
 }  // namespace toccata::kernels

@@ -13,8 +13,8 @@ namespace {
 float to_float(int v) { return static_cast<float>(v); }
 
 struct BlockScale {
-  float d = 0;      // amax / 127
-  float inv = 0;    // 127 / amax
+  float d = 0;    // amax / 127
+  float inv = 0;  // 127 / amax
 };
 
 // The magnitudes are compared as integers: equal to comparing floats, but a NaN counts as larger than infinity and

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "text/chat_template/value.h"
+#include "text/chat_template/objects.h"
 
 namespace toccata::jinja {
 

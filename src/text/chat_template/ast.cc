@@ -1,5 +1,7 @@
 #include "text/chat_template/ast.h"
 
+#include "text/chat_template/statements.h"
+
 namespace toccata::jinja {
 namespace {
 

@@ -1,5 +1,5 @@
 // Syntax tree of a template. Node names and the order of children follow jinja2's nodes.py, because its name
-// resolution (scope.h) depends on that order.
+// resolution (symbols.h) depends on that order.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "text/chat_template/number.h"
+#include "text/chat_template/objects.h"
 #include "text/chat_template/ops.h"
-#include "text/chat_template/value.h"
 
 namespace toccata::jinja {
 
@@ -178,85 +178,6 @@ struct GetitemNode : Node {
 struct SliceNode : Node {
   SliceNode() : Node(NodeKind::kSlice) {}
   NodePtr start, stop, step;  // any may be null
-};
-
-struct ForNode : Node {
-  ForNode() : Node(NodeKind::kFor) {}
-  NodePtr target, iter, test;
-  NodePtr test_target;  // the target once more, in the function that runs the test
-  NodeList body, otherwise;
-  bool recursive = false;
-  bool extended = false;  // the body reads `loop`
-  SlotRef loop_slot;
-  uint16_t test_slots = 0, loop_slots = 0;  // sizes of the activations of the test and of a recursive loop
-  FramePlan body_plan, else_plan, test_plan;
-};
-
-struct IfNode : Node {
-  IfNode() : Node(NodeKind::kIf) {}
-  NodePtr test;
-  NodeList body;
-  NodeList elifs;  // IfNodes without elifs of their own
-  NodeList otherwise;
-};
-
-struct MacroBody {  // shared by macros and call blocks
-  std::vector<std::unique_ptr<NameNode>> args;
-  NodeList defaults;  // of the last arguments
-  NodeList body;
-  bool uses_caller = false, uses_kwargs = false, uses_varargs = false;
-  SlotRef caller_slot, kwargs_slot, varargs_slot;
-  uint16_t slots = 0;
-  FramePlan plan;
-};
-
-struct MacroNode : Node {
-  MacroNode() : Node(NodeKind::kMacro) {}
-  std::string name;
-  SlotRef slot;
-  MacroBody macro;
-};
-
-struct CallBlockNode : Node {  // {% call %}, and {% generation %} whose call is null
-  CallBlockNode() : Node(NodeKind::kCallBlock) {}
-  NodePtr call;
-  MacroBody macro;
-};
-
-struct FilterBlockNode : Node {
-  FilterBlockNode() : Node(NodeKind::kFilterBlock) {}
-  NodeList body;
-  NodePtr filter;
-  FramePlan plan;
-};
-
-struct WithNode : Node {
-  WithNode() : Node(NodeKind::kWith) {}
-  NodeList targets, values, body;
-  FramePlan plan;
-};
-
-struct AssignNode : Node {
-  AssignNode() : Node(NodeKind::kAssign) {}
-  NodePtr target, value;
-};
-
-struct AssignBlockNode : Node {
-  AssignBlockNode() : Node(NodeKind::kAssignBlock) {}
-  NodePtr target, filter;  // filter may be null
-  NodeList body;
-  FramePlan plan;
-};
-
-struct PlainNode : Node {  // kBreak, kContinue
-  explicit PlainNode(NodeKind k) : Node(k) {}
-};
-
-// A template, ready to run.
-struct Program {
-  NodeList body;
-  FramePlan plan;
-  uint16_t slots = 0;
 };
 
 // Calls `visit` for each direct child, in jinja2's field order.

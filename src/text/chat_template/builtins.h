@@ -9,7 +9,7 @@
 
 #include "text/chat_template/ast.h"
 #include "text/chat_template/heap.h"
-#include "text/chat_template/value.h"
+#include "text/chat_template/objects.h"
 
 namespace toccata::jinja {
 

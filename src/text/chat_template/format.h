@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "text/chat_template/heap.h"
-#include "text/chat_template/value.h"
+#include "text/chat_template/objects.h"
 
 namespace toccata::jinja {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "text/chat_template/limits.h"
-#include "text/chat_template/value.h"
+#include "text/chat_template/objects.h"
 
 namespace toccata::jinja {
 

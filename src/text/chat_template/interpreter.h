@@ -7,10 +7,10 @@
 #include <boost/json/fwd.hpp>
 
 #include "text/chat_template/activation.h"
-#include "text/chat_template/ast.h"
 #include "text/chat_template/builtins.h"
 #include "text/chat_template/heap.h"
 #include "text/chat_template/loop.h"
+#include "text/chat_template/statements.h"
 #include "text/chat_template/strftime.h"
 
 namespace toccata::jinja {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "text/chat_template/value.h"
+#include "text/chat_template/objects.h"
 
 namespace toccata::jinja {
 

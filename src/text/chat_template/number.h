@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "text/chat_template/value.h"
+#include "text/chat_template/objects.h"
 
 namespace toccata::jinja {
 

@@ -8,7 +8,7 @@
 
 #include "text/chat_template/heap.h"
 #include "text/chat_template/number.h"
-#include "text/chat_template/value.h"
+#include "text/chat_template/objects.h"
 
 namespace toccata::jinja {
 

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "text/chat_template/ast.h"
 #include "text/chat_template/lexer.h"
+#include "text/chat_template/statements.h"
 
 namespace toccata::jinja {
 

@@ -2,7 +2,7 @@
 // when it compiles: known filters and tests, `break` inside a loop, no assignment to `loop`.
 #pragma once
 
-#include "text/chat_template/ast.h"
+#include "text/chat_template/statements.h"
 
 namespace toccata::jinja {
 

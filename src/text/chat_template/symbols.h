@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "text/chat_template/ast.h"
+#include "text/chat_template/statements.h"
 
 namespace toccata::jinja {
 

@@ -34,11 +34,11 @@ struct Traits {
   // Signed bytes of the full range; otherwise unsigned bytes u of at most 6 bits.
   static constexpr bool kSigned = kType == DType::kQ8_0 || kType == DType::kIQ4_NL || kType == DType::kIQ4_XS;
   // u = value + 2^kCentre; 0: u = value.
-  static constexpr int kCentre = kType == DType::kQ4_0                              ? 3
+  static constexpr int kCentre = kType == DType::kQ4_0                             ? 3
                                  : kType == DType::kQ5_0 || kType == DType::kMXFP4 ? 4
-                                 : kType == DType::kQ6_K                            ? 5
-                                 : kType == DType::kQ3_K                            ? 2
-                                                                                    : 0;
+                                 : kType == DType::kQ6_K                           ? 5
+                                 : kType == DType::kQ3_K                           ? 2
+                                                                                   : 0;
   static constexpr bool kMin = kLayout.min >= 0;
   // Quads that are added up in int16 before they are widened. The sum in a lane, 2 products a quad, must fit:
   //   Q4_0 16*8*127, Q4_1 and Q4_K 16*15*127 = 30,480, MXFP4 16*12*127, Q5_0 16*16*127 = 32,512      (8 quads)

@@ -47,12 +47,24 @@ void strips(const uint8_t* w, int64_t cols, const float* act, size_t act_stride,
   for (int64_t n = (rows + 5) / 6; n > 0; --n) {
     const int64_t take = (left + n - 1) / n;
     switch (take) {
-      case 1: tile<kType, 1>(w, cols, act, act_stride, out, out_stride, first); break;
-      case 2: tile<kType, 2>(w, cols, act, act_stride, out, out_stride, first); break;
-      case 3: tile<kType, 3>(w, cols, act, act_stride, out, out_stride, first); break;
-      case 4: tile<kType, 4>(w, cols, act, act_stride, out, out_stride, first); break;
-      case 5: tile<kType, 5>(w, cols, act, act_stride, out, out_stride, first); break;
-      default: tile<kType, 6>(w, cols, act, act_stride, out, out_stride, first); break;
+      case 1:
+        tile<kType, 1>(w, cols, act, act_stride, out, out_stride, first);
+        break;
+      case 2:
+        tile<kType, 2>(w, cols, act, act_stride, out, out_stride, first);
+        break;
+      case 3:
+        tile<kType, 3>(w, cols, act, act_stride, out, out_stride, first);
+        break;
+      case 4:
+        tile<kType, 4>(w, cols, act, act_stride, out, out_stride, first);
+        break;
+      case 5:
+        tile<kType, 5>(w, cols, act, act_stride, out, out_stride, first);
+        break;
+      default:
+        tile<kType, 6>(w, cols, act, act_stride, out, out_stride, first);
+        break;
     }
     act += static_cast<size_t>(take) * act_stride;
     out += static_cast<size_t>(take) * out_stride;
@@ -60,9 +72,9 @@ void strips(const uint8_t* w, int64_t cols, const float* act, size_t act_stride,
   }
 }
 
-constexpr int64_t kSlab = 256;        // k per pass: 16 KB of f32 weights, 6 KB of activations in L1
-constexpr int64_t kTile = 96;         // tokens
-constexpr int64_t kPanelRows = 24;    // from here 16-bit weights are widened once per slab and not once per strip
+constexpr int64_t kSlab = 256;      // k per pass: 16 KB of f32 weights, 6 KB of activations in L1
+constexpr int64_t kTile = 96;       // tokens
+constexpr int64_t kPanelRows = 24;  // from here 16-bit weights are widened once per slab and not once per strip
 
 template <DType kType>
 void matmul_slab(const uint8_t* w, int64_t cols, const float* act, size_t act_stride, int64_t rows, float* out,

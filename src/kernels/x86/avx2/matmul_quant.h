@@ -4,65 +4,38 @@
 #include <string.h>
 
 #include "kernels/x86/avx2/matmul_tile.h"
+#include "kernels/x86/avx2/matmul_types.h"
 
 namespace toccata::kernels::avx2 {
 
 namespace {
 
-// Arguments that stay the same for all tiles of a call.
-struct Job {
-  const uint8_t* act;
-  size_t act_stride;  // bytes
-  float* out;
-  size_t out_stride;  // floats
-};
-
 // kTokens tokens times the 16 rows of a group over `blocks` blocks, on top of out (or from zero, if first).
-// act and out: of the first token; act at the first block.
-template <DType kType, class W, int kHalves, int kTokens>
+// act and out: of the first token; act at the first block. Strides: bytes of act, floats of out.
+template <DType kType, class W, int kTokens>
 void tile(const uint8_t* w, int64_t blocks, const uint8_t* act, size_t act_stride, float* out, size_t out_stride,
           bool first) {
   using T = Traits<kType>;
   constexpr int kActBytes = T::kLayout.elems == 32 ? sizeof(ActBlock32) : sizeof(ActBlock256);
-  for (int half = 0; half < 2; half += kHalves, out += 8) {
-    __m256 acc[kHalves][kTokens];
-    unroll<0, kHalves * kTokens>([&](auto i) TOCCATA_LAMBDA {
-      constexpr int h = i.value / kTokens, t = i.value % kTokens;
-      acc[h][t] = first ? _mm256_setzero_ps() : _mm256_loadu_ps(out + t * out_stride + 8 * h);
-    });
-    const uint8_t* block = w + half * W::kHalfBytes;
-    const uint8_t* codes = w + W::kCodes + half * 32;
-    const uint8_t* a = act;
-    for (int64_t b = 0; b < blocks; ++b, block += W::kBlockBytes, codes += W::kBlockBytes, a += kActBytes) {
-      if constexpr (T::kLayout.elems == 32) {
-        add_block32<W, T, kHalves, kTokens>(block, codes, a, act_stride, acc);
-      } else {
-        add_block256<W, T, kHalves, kTokens>(block, codes, a, act_stride, acc);
-      }
+  FloatSums<kTokens> acc;
+  for_each<kTokens>([&](auto h, auto t) TOCCATA_LAMBDA {
+    const float* from = out + t.value * out_stride + 8 * h.value;
+    acc.v[h.value][t.value] = first ? _mm256_setzero_ps() : _mm256_loadu_ps(from);
+  });
+  for (int64_t b = 0; b < blocks; ++b, w += W::kBlockBytes, act += kActBytes) {
+    keep_in_memory(acc);
+    if constexpr (T::kLayout.elems == 32) {
+      add_block32<W, T, kTokens>(w, w + W::kCodes, act, act_stride, acc);
+    } else {
+      add_block256<W, T, kTokens>(w, w + W::kCodes, act, act_stride, acc);
     }
-    unroll<0, kHalves * kTokens>([&](auto i) TOCCATA_LAMBDA {
-      constexpr int h = i.value / kTokens, t = i.value % kTokens;
-      _mm256_storeu_ps(out + t * out_stride + 8 * h, acc[h][t]);
-    });
   }
+  for_each<kTokens>([&](auto h, auto t) TOCCATA_LAMBDA {
+    _mm256_storeu_ps(out + t.value * out_stride + 8 * h.value, acc.v[h.value][t.value]);
+  });
 }
 
-constexpr int kMaxTokens = 8;  // of one micro-kernel
-
-template <DType kType, class W>
-void any_tile(int tokens, const uint8_t* w, int64_t blocks, const uint8_t* act, size_t act_stride, float* out,
-              size_t out_stride, bool first) {
-  switch (tokens) {
-    case 1: return tile<kType, W, 2, 1>(w, blocks, act, act_stride, out, out_stride, first);
-    case 2: return tile<kType, W, 2, 2>(w, blocks, act, act_stride, out, out_stride, first);
-    case 3: return tile<kType, W, 2, 3>(w, blocks, act, act_stride, out, out_stride, first);
-    case 4: return tile<kType, W, 2, 4>(w, blocks, act, act_stride, out, out_stride, first);
-    case 5: return tile<kType, W, 1, 5>(w, blocks, act, act_stride, out, out_stride, first);
-    case 6: return tile<kType, W, 1, 6>(w, blocks, act, act_stride, out, out_stride, first);
-    case 7: return tile<kType, W, 1, 7>(w, blocks, act, act_stride, out, out_stride, first);
-    default: return tile<kType, W, 1, 8>(w, blocks, act, act_stride, out, out_stride, first);
-  }
-}
+constexpr int64_t kMaxTokens = 4;  // of one micro-kernel
 
 // `rows` tokens in strips of nearly equal size, at most kMaxTokens.
 template <DType kType, class W>
@@ -71,7 +44,20 @@ void strips(const uint8_t* w, int64_t blocks, const uint8_t* act, size_t act_str
   int64_t left = rows;
   for (int64_t n = (rows + kMaxTokens - 1) / kMaxTokens; n > 0; --n) {
     const int64_t take = (left + n - 1) / n;
-    any_tile<kType, W>(static_cast<int>(take), w, blocks, act, act_stride, out, out_stride, first);
+    switch (take) {
+      case 1:
+        tile<kType, W, 1>(w, blocks, act, act_stride, out, out_stride, first);
+        break;
+      case 2:
+        tile<kType, W, 2>(w, blocks, act, act_stride, out, out_stride, first);
+        break;
+      case 3:
+        tile<kType, W, 3>(w, blocks, act, act_stride, out, out_stride, first);
+        break;
+      default:
+        tile<kType, W, 4>(w, blocks, act, act_stride, out, out_stride, first);
+        break;
+    }
     act += static_cast<size_t>(take) * act_stride;
     out += static_cast<size_t>(take) * out_stride;
     left -= take;
@@ -106,23 +92,29 @@ void unpack_panel(const uint8_t* w, int64_t blocks, uint8_t* panel) {
   }
 }
 
-constexpr int64_t kSlab = 512;            // k per panel
-constexpr int64_t kDirectRows = 16;       // up to here codes are unpacked for each strip of tokens
-constexpr int64_t kTileBytes = 256 << 10; // of activations, half of L2
+constexpr int64_t kSlab = 512;             // k per pass over the tokens: 5 to 10 KB of weights in L1
+constexpr int64_t kPanelRows = 17;         // from here a panel pays, below codes are unpacked for each strip
+constexpr int64_t kTileBytes = 256 << 10;  // of activations, half of L2
 constexpr int64_t kMinTile = 32;
 
+// All tokens of a tile times one group.
 template <DType kType>
-void matmul_group_panels(const PackedMatrix& w, const uint8_t* group, const Job& job, int64_t rows, uint8_t* panel) {
-  using T = Traits<kType>;
-  using P = Panel<kType>;
-  constexpr int64_t kBlocks = kSlab / T::kLayout.elems;
-  constexpr int kActBytes = T::kLayout.elems == 32 ? sizeof(ActBlock32) : sizeof(ActBlock256);
-  static_assert(kBlocks * P::kBlockBytes <= static_cast<int64_t>(kMatmulScratchBytes));
-  const int64_t blocks = w.cols / T::kLayout.elems;
-  for (int64_t b = 0; b < blocks; b += kBlocks) {
-    const int64_t n = blocks - b < kBlocks ? blocks - b : kBlocks;
-    unpack_panel<kType>(group + b * T::kLayout.bytes, n, panel);
-    strips<kType, P>(panel, n, job.act + b * kActBytes, job.act_stride, rows, job.out, job.out_stride, b == 0);
+void multiply_group(const uint8_t* group, int64_t cols, const uint8_t* act, size_t act_stride, int64_t rows, float* out,
+                    size_t out_stride, uint8_t* panel) {
+  constexpr PackLayout p = Traits<kType>::kLayout;
+  constexpr int64_t kBlocks = kSlab / p.elems;
+  constexpr int64_t kActBytes = p.elems == 32 ? sizeof(ActBlock32) : sizeof(ActBlock256);
+  static_assert(kBlocks * Panel<kType>::kBlockBytes <= static_cast<int64_t>(kMatmulScratchBytes));
+  const int64_t blocks = cols / p.elems, step = rows <= kMaxTokens ? blocks : kBlocks;
+  for (int64_t b = 0; b < blocks; b += step) {
+    const int64_t n = blocks - b < step ? blocks - b : step;
+    const uint8_t* a = act + b * kActBytes;
+    if (rows < kPanelRows) {
+      strips<kType, Direct<kType>>(group + b * p.bytes, n, a, act_stride, rows, out, out_stride, b == 0);
+    } else {
+      unpack_panel<kType>(group + b * p.bytes, n, panel);
+      strips<kType, Panel<kType>>(panel, n, a, act_stride, rows, out, out_stride, b == 0);
+    }
   }
 }
 
@@ -131,20 +123,15 @@ void matmul_quant(const PackedMatrix& w, int64_t group_begin, int64_t group_end,
                   size_t act_stride, int64_t rows, float* out, size_t out_stride, std::byte* scratch) {
   const auto* groups = reinterpret_cast<const uint8_t*>(w.data);
   const auto* a = reinterpret_cast<const uint8_t*>(act);
-  const int64_t blocks = w.cols / Traits<kType>::kLayout.elems;
   const int64_t fit = kTileBytes / static_cast<int64_t>(act_stride);
-  const int64_t tile_rows = rows <= kDirectRows ? rows : fit < kMinTile ? kMinTile : fit;
+  const int64_t tile_rows = fit < kMinTile ? kMinTile : fit / kMaxTokens * kMaxTokens;
   for (int64_t t = 0; t < rows; t += tile_rows) {
     const int64_t n = rows - t < tile_rows ? rows - t : tile_rows;
     for (int64_t g = group_begin; g < group_end; ++g) {
-      const uint8_t* group = groups + static_cast<size_t>(g) * w.group_bytes;
-      const Job job = {a + static_cast<size_t>(t) * act_stride, act_stride,
-                       out + static_cast<size_t>(t) * out_stride + g * kGroupRows, out_stride};
-      if (n <= kDirectRows) {
-        strips<kType, Direct<kType>>(group, blocks, job.act, act_stride, n, job.out, out_stride, true);
-      } else {
-        matmul_group_panels<kType>(w, group, job, n, reinterpret_cast<uint8_t*>(scratch));
-      }
+      multiply_group<kType>(groups + static_cast<size_t>(g) * w.group_bytes, w.cols,
+                            a + static_cast<size_t>(t) * act_stride, act_stride, n,
+                            out + static_cast<size_t>(t) * out_stride + g * kGroupRows, out_stride,
+                            reinterpret_cast<uint8_t*>(scratch));
     }
   }
 }
