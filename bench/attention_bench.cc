@@ -218,12 +218,15 @@ void report(const Case& c, const kernels::KernelSet& set, ThreadPool& threads, i
   std::fflush(stdout);
 }
 
+// 1 to 1024; what is no number counts as 1.
+int count(const char* text) { return static_cast<int>(std::clamp(std::strtol(text, nullptr, 10), 1L, 1024L)); }
+
 int run(int argc, char** argv) {
   int threads = cpu_features().logical_cpus, pairs = 7;
   std::string filter;
   for (int i = 1; i + 1 < argc; i += 2) {
-    if (!std::strcmp(argv[i], "--threads")) threads = std::max(1, std::atoi(argv[i + 1]));
-    if (!std::strcmp(argv[i], "--pairs")) pairs = std::max(1, std::atoi(argv[i + 1]));
+    if (!std::strcmp(argv[i], "--threads")) threads = count(argv[i + 1]);
+    if (!std::strcmp(argv[i], "--pairs")) pairs = count(argv[i + 1]);
     if (!std::strcmp(argv[i], "--filter")) filter = argv[i + 1];
   }
   const Result<const kernels::KernelSet*> set = kernels::select_kernels();

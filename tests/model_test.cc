@@ -119,8 +119,9 @@ TEST_P(Architecture, SameBitsForEveryChunkThreadCountAndKernel) {
         if (threads == 3 && chunk == 1) continue;
         const Rows got = all_logits(*runner, ids, chunk);
         if (want.empty()) want = got;
-        expect_same_bits(got, want, std::string(set.isa) + ", " + std::to_string(threads) + " threads, chunk " +
-                                        std::to_string(chunk));
+        expect_same_bits(
+            got, want,
+            std::string(set.isa) + ", " + std::to_string(threads) + " threads, chunk " + std::to_string(chunk));
       }
     }
   }
@@ -133,7 +134,8 @@ TEST_P(Architecture, SameBitsInABatchAsAlone) {
   auto runner = load(model.path());
   ASSERT_TRUE(runner);
   // Three sequences in one step each: a long chunk, a short one and a decode; then all decode together.
-  const std::vector<std::vector<int32_t>> ids = {prompt(90, o.vocab, 1), prompt(41, o.vocab, 2), prompt(70, o.vocab, 3)};
+  const std::vector<std::vector<int32_t>> ids = {prompt(90, o.vocab, 1), prompt(41, o.vocab, 2),
+                                                 prompt(70, o.vocab, 3)};
   std::vector<Rows> want;
   for (const auto& p : ids) want.push_back(all_logits(*runner, p, 0));
   auto pool = kv::Pool::create(runner->kv_layout(), 16);
@@ -169,9 +171,8 @@ TEST_P(Architecture, SameBitsInABatchAsAlone) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Architecture, testing::ValuesIn(architectures()), [](const auto& tested) {
-  return tested.param.arch + "_" + std::to_string(tested.index);
-});
+INSTANTIATE_TEST_SUITE_P(All, Architecture, testing::ValuesIn(architectures()),
+                         [](const auto& tested) { return tested.param.arch + "_" + std::to_string(tested.index); });
 
 // Every weight type through a whole model: equal bits in all kernels, and near the exact weights' result (activations
 // are rounded to eight bits, hence the tolerance).

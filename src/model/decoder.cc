@@ -30,8 +30,7 @@ void Decoder::quantize_rows(Team& team, const float* source, size_t stride, int6
   });
 }
 
-void Decoder::residual_norm(Team& team, const float* branch, const float* post_norm, const float* norm,
-                            KindMask mask) {
+void Decoder::residual_norm(Team& team, const float* branch, const float* post_norm, const float* norm, KindMask mask) {
   const kernels::VecKernels& vec = *kernels_->vec;
   const int64_t dim = config_.dim;
   float* temp = thread_row(team);
@@ -143,8 +142,7 @@ void Decoder::feed_forward(Team& team, const LayerWeights& w) {
   const size_t stride = 2 * ff_width_;
   const MatmulTarget up[] = {{&w.gate.matrix, gate, stride}, {&w.up.matrix, gate + ff_width_, stride}};
   multiply(team, up);
-  const auto activate =
-      config_.activation == Activation::kSilu ? kernels_->vec->silu_mul : kernels_->vec->gelu_mul;
+  const auto activate = config_.activation == Activation::kSilu ? kernels_->vec->silu_mul : kernels_->vec->gelu_mul;
   const KindMask mask = kinds({&w.down});
   team.parallel_for(rows_, 1, [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {

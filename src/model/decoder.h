@@ -68,15 +68,15 @@ class Decoder final : public ModelRunner {
 
   // Activations, all [max_rows][...]; sizes in floats unless bytes are named.
   size_t q_width_ = 0, kv_width_ = 0, qkv_stride_ = 0, ff_width_ = 0, dim_width_ = 0, widest_ = 0;
-  AlignedBuffer x_;            // residual stream [dim]
-  AlignedBuffer qkv_;          // [q | k | v]
-  AlignedBuffer attn_;         // attention output [q_dim]
-  AlignedBuffer branch_;       // output of the attention or feed-forward branch [dim padded]
-  AlignedBuffer gate_up_;      // [gate | up]
+  AlignedBuffer x_;                        // residual stream [dim]
+  AlignedBuffer qkv_;                      // [q | k | v]
+  AlignedBuffer attn_;                     // attention output [q_dim]
+  AlignedBuffer branch_;                   // output of the attention or feed-forward branch [dim padded]
+  AlignedBuffer gate_up_;                  // [gate | up]
   AlignedBuffer act_[kernels::kActKinds];  // activation rows, kernels::act_row_bytes apart
   AlignedBuffer cos_, sin_, cos_local_, sin_local_;
-  AlignedBuffer temp_;         // one row per thread
-  AlignedBuffer scratch_;      // kMatmulScratchBytes per thread
+  AlignedBuffer temp_;     // one row per thread
+  AlignedBuffer scratch_;  // kMatmulScratchBytes per thread
 
   // The step, flattened.
   int64_t rows_ = 0;

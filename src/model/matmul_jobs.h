@@ -10,8 +10,8 @@ namespace toccata::model {
 
 struct MatmulTarget {
   const kernels::PackedMatrix* matrix = nullptr;
-  float* out = nullptr;    // padded_rows() floats per activation row
-  size_t out_stride = 0;   // floats
+  float* out = nullptr;   // padded_rows() floats per activation row
+  size_t out_stride = 0;  // floats
 };
 
 // The activation rows in each form that a target may need (act_row_bytes(kind, cols) apart).

@@ -89,8 +89,10 @@ Status Decoder::allocate() {
   const auto get = [&status](AlignedBuffer& buffer, size_t bytes) {
     if (!status) return;
     Result<AlignedBuffer> r = AlignedBuffer::allocate(bytes);
-    if (r) buffer = std::move(*r);
-    else status = tl::unexpected(r.error());
+    if (r)
+      buffer = std::move(*r);
+    else
+      status = tl::unexpected(r.error());
   };
   get(x_, rows * static_cast<size_t>(config_.dim) * sizeof(float));
   get(qkv_, rows * qkv_stride_ * sizeof(float));
@@ -130,8 +132,8 @@ Status Decoder::check(const Step& step, const kv::Pool& pool) const {
     return fail(ErrorCode::kInvalidArgument, "the KV pool's layout is not this model's");
   }
   if (step.rows() < 1 || step.rows() > options_.max_rows) {
-    return fail(ErrorCode::kInvalidArgument, "a step of " + std::to_string(step.rows()) + " tokens is not within 1 to " +
-                                                 std::to_string(options_.max_rows));
+    return fail(ErrorCode::kInvalidArgument, "a step of " + std::to_string(step.rows()) +
+                                                 " tokens is not within 1 to " + std::to_string(options_.max_rows));
   }
   for (const SpanInput& s : step.spans) {
     if (s.tokens.empty() || s.first_pos < 0 || !s.blocks) {
@@ -142,8 +144,8 @@ Status Decoder::check(const Step& step, const kv::Pool& pool) const {
     }
     for (int32_t t : s.tokens) {
       if (t < 0 || t >= config_.vocab) {
-        return fail(ErrorCode::kInvalidArgument, "token id " + std::to_string(t) + " is outside the vocabulary of " +
-                                                     std::to_string(config_.vocab));
+        return fail(ErrorCode::kInvalidArgument,
+                    "token id " + std::to_string(t) + " is outside the vocabulary of " + std::to_string(config_.vocab));
       }
     }
     const int64_t last = s.first_pos + static_cast<int64_t>(s.tokens.size()) - 1;

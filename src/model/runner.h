@@ -20,10 +20,10 @@ namespace toccata::model {
 
 // A span of a step: consecutive tokens of one sequence (a decode is a span of 1, a prefill chunk a span of many).
 struct SpanInput {
-  const kv::BlockId* blocks = nullptr;   // block table that covers first_pos + tokens.size() positions
+  const kv::BlockId* blocks = nullptr;  // block table that covers first_pos + tokens.size() positions
   int64_t first_pos = 0;
   std::span<const int32_t> tokens;
-  int32_t logits_from = -1;              // logits for tokens [logits_from, size); -1: for none
+  int32_t logits_from = -1;  // logits for tokens [logits_from, size); -1: for none
 };
 
 struct Step {
@@ -33,18 +33,19 @@ struct Step {
 };
 
 struct RunnerOptions {
-  int threads = 0;                       // 0: all CPUs of this process
-  int64_t max_rows = 512;                // most tokens in one step; sizes the activation buffers
-  int64_t max_logit_rows = 512;          // most logit rows in one step
+  int threads = 0;               // 0: all CPUs of this process
+  int64_t max_rows = 512;        // most tokens in one step; sizes the activation buffers
+  int64_t max_logit_rows = 512;  // most logit rows in one step
   attention::Method attention = attention::Method::kFlash;
   DType k_type = DType::kF16, v_type = DType::kF16;
   const kernels::KernelSet* kernels = nullptr;  // null: kernels::select_kernels(); tests compare several
-  std::function<void(double)> progress;  // 0..1 while loading; may be empty
+  std::function<void(double)> progress;         // 0..1 while loading; may be empty
 };
 
 class ModelRunner {
  public:
-  static Result<std::unique_ptr<ModelRunner>> load(std::shared_ptr<const gguf::File> file, const RunnerOptions& options);
+  static Result<std::unique_ptr<ModelRunner>> load(std::shared_ptr<const gguf::File> file,
+                                                   const RunnerOptions& options);
   virtual ~ModelRunner() = default;
 
   virtual const ModelConfig& config() const = 0;

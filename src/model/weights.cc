@@ -66,8 +66,9 @@ Status WeightLoader::matrix(const std::string& name, int64_t rows, int64_t cols,
                                              std::to_string(cols) + ", " + std::to_string(rows) + "] is needed");
   }
   // Activations are quantised in blocks of 32 or 256; the loader's formats with such blocks fulfil this by themselves.
-  const int block = kernels::act_kind(t->type) == kernels::ActKind::kQ8_256 ? 256
-                    : kernels::act_kind(t->type) == kernels::ActKind::kQ8_32 ? 32 : 1;
+  const int block = kernels::act_kind(t->type) == kernels::ActKind::kQ8_256  ? 256
+                    : kernels::act_kind(t->type) == kernels::ActKind::kQ8_32 ? 32
+                                                                             : 1;
   if (cols % block != 0) {
     return fail(ErrorCode::kInvalidFile, "tensor '" + name + "' has rows of " + std::to_string(cols) +
                                              " elements, which is no multiple of " + std::to_string(block));
@@ -139,8 +140,8 @@ Status WeightLoader::output_and_embedding() {
 Status WeightLoader::refuse_unused() const {
   for (const gguf::Tensor& t : file_.tensors()) {
     if (used_.count(t.name) == 0 && t.name.find("rotary_emb.inv_freq") == std::string::npos) {
-      return fail(ErrorCode::kUnsupported, "tensor '" + t.name + "' is not part of architecture '" + c_.architecture +
-                                               "' as toccata knows it");
+      return fail(ErrorCode::kUnsupported,
+                  "tensor '" + t.name + "' is not part of architecture '" + c_.architecture + "' as toccata knows it");
     }
   }
   return {};

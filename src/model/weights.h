@@ -51,7 +51,7 @@ class Weights {
  private:
   friend class WeightLoader;
   std::shared_ptr<const gguf::File> file_;
-  const gguf::Tensor* embedding_ = nullptr;       // read from the file when not tied to the output
+  const gguf::Tensor* embedding_ = nullptr;  // read from the file when not tied to the output
   bool tied_ = false;
   AlignedBuffer arena_;
   std::vector<std::vector<float>> vectors_;

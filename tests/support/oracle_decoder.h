@@ -47,7 +47,8 @@ struct OracleDecoder {
     const int half = r.dim / 2;
     for (int i = 0; i < half; ++i) {
       double f = std::pow(r.base, -2.0 * i / r.dim) / r.linear_factor;
-      if (!local && has("rope_freqs.weight")) f /= static_cast<double>(weight("rope_freqs.weight")[static_cast<size_t>(i)]);
+      if (!local && has("rope_freqs.weight"))
+        f /= static_cast<double>(weight("rope_freqs.weight")[static_cast<size_t>(i)]);
       const double a = static_cast<double>(pos) * f, cs = std::cos(a), sn = std::sin(a);
       const size_t i0 = at + static_cast<size_t>(r.interleaved ? 2 * i : i);
       const size_t i1 = at + static_cast<size_t>(r.interleaved ? 2 * i + 1 : i + half);

@@ -26,12 +26,25 @@ struct TinyOptions {
 // Where a block of `type` keeps its f16 scales; random bytes there could be NaN.
 inline std::vector<int> scale_offsets(DType type) {
   switch (type) {
-    case DType::kQ4_0: case DType::kQ5_0: case DType::kQ8_0: case DType::kIQ4_NL: case DType::kIQ4_XS: return {0};
-    case DType::kQ4_1: case DType::kQ5_1: case DType::kQ4_K: case DType::kQ5_K: return {0, 2};
-    case DType::kQ2_K: return {80, 82};
-    case DType::kQ3_K: return {108};
-    case DType::kQ6_K: return {208};
-    default: return {};
+    case DType::kQ4_0:
+    case DType::kQ5_0:
+    case DType::kQ8_0:
+    case DType::kIQ4_NL:
+    case DType::kIQ4_XS:
+      return {0};
+    case DType::kQ4_1:
+    case DType::kQ5_1:
+    case DType::kQ4_K:
+    case DType::kQ5_K:
+      return {0, 2};
+    case DType::kQ2_K:
+      return {80, 82};
+    case DType::kQ3_K:
+      return {108};
+    case DType::kQ6_K:
+      return {208};
+    default:
+      return {};
   }
 }
 
@@ -46,15 +59,21 @@ inline std::string random_rows(DType type, int64_t rows, int64_t cols, std::mt19
     char* block = out.data() + at;
     const float x = normal(rng);
     const uint16_t half = f32_to_f16(x), brain = f32_to_bf16(x);
-    if (type == DType::kF32) std::memcpy(block, &x, 4);
-    else if (type == DType::kF16) std::memcpy(block, &half, 2);
-    else if (type == DType::kBF16) std::memcpy(block, &brain, 2);
+    if (type == DType::kF32)
+      std::memcpy(block, &x, 4);
+    else if (type == DType::kF16)
+      std::memcpy(block, &half, 2);
+    else if (type == DType::kBF16)
+      std::memcpy(block, &brain, 2);
     else {
       for (size_t i = 0; i < bytes; ++i) block[i] = static_cast<char>(rng());
       const bool wide = info.block_elems == 256;  // sub-block scales multiply the block's
       for (int offset : scale_offsets(type)) {
-        const float spread = type == DType::kQ6_K ? 1350.0f : type == DType::kIQ4_XS ? 1080.0f
-                             : type == DType::kQ8_0 || type == DType::kIQ4_NL ? 70.0f : wide ? 300.0f : 6.0f;
+        const float spread = type == DType::kQ6_K                             ? 1350.0f
+                             : type == DType::kIQ4_XS                         ? 1080.0f
+                             : type == DType::kQ8_0 || type == DType::kIQ4_NL ? 70.0f
+                             : wide                                           ? 300.0f
+                                                                              : 6.0f;
         const uint16_t d = f32_to_f16(sigma / spread * (0.7f + 0.01f * static_cast<float>(rng() % 60)));
         std::memcpy(block + offset, &d, 2);
       }
@@ -146,7 +165,8 @@ class TinyModel {
     std::vector<float>& w = weights_[name];
     w.resize(static_cast<size_t>(rows * cols));
     for (int64_t r = 0; r < rows; ++r) {
-      dequantize_row(type, reinterpret_cast<const std::byte*>(data.data()) + static_cast<size_t>(r) * row_bytes(type, cols),
+      dequantize_row(type,
+                     reinterpret_cast<const std::byte*>(data.data()) + static_cast<size_t>(r) * row_bytes(type, cols),
                      cols, w.data() + r * cols);
     }
   }
