@@ -15,7 +15,7 @@ static inline simde__m512 toccata_join_ps(__m256 low, __m256 high) {
 #define _mm512_cvtph_ps(h) \
   toccata_join_ps(_mm256_cvtph_ps(_mm256_castsi256_si128(h)), _mm256_cvtph_ps(_mm256_extracti128_si256(h, 1)))
 
-#define _mm512_cvtepu16_epi32(h)                                                                       \
-  simde_mm512_castps_si512(                                                                            \
-      toccata_join_ps(_mm256_castsi256_ps(_mm256_cvtepu16_epi32(_mm256_castsi256_si128(h))),           \
+#define _mm512_cvtepu16_epi32(h)                                                             \
+  simde_mm512_castps_si512(                                                                  \
+      toccata_join_ps(_mm256_castsi256_ps(_mm256_cvtepu16_epi32(_mm256_castsi256_si128(h))), \
                       _mm256_castsi256_ps(_mm256_cvtepu16_epi32(_mm256_extracti128_si256(h, 1)))))

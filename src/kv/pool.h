@@ -20,14 +20,14 @@ using BlockId = int32_t;
 struct Layout {
   int layers = 0;
   int kv_heads = 0;
-  int head_dim = 0;             // of K and of V
-  DType k_type = DType::kF16;   // kF16, kBF16 or kF32
+  int head_dim = 0;            // of K and of V
+  DType k_type = DType::kF16;  // kF16, kBF16 or kF32
   DType v_type = DType::kF16;
 
-  size_t k_bytes() const;       // of one head in one block
+  size_t k_bytes() const;  // of one head in one block
   size_t v_bytes() const;
   size_t head_bytes() const { return k_bytes() + v_bytes(); }
-  size_t block_bytes() const;   // of one block in one layer
+  size_t block_bytes() const;      // of one block in one layer
   size_t bytes_per_token() const;  // over all layers
 };
 
@@ -41,7 +41,7 @@ class Pool {
   int64_t capacity() const { return capacity_; }
   int64_t free_blocks() const { return static_cast<int64_t>(free_.size()); }
 
-  Result<BlockId> allocate();    // kResourceExhausted when none is free
+  Result<BlockId> allocate();  // kResourceExhausted when none is free
   void release(BlockId block);
 
   std::byte* head(int layer, BlockId block, int kv_head) const {

@@ -15,8 +15,8 @@ namespace {
 struct Lanes {
   __m512 v;
 
-  // Register tile of the inner products (kernels/x86/attn_tile.h): 8 rows x 32 lanes are 16 fma chains, twice what hides
-  // the latency; each step loads 2 right and 8 left operands for 16 fma. More rows run out of address registers.
+  // Register tile of the inner products (kernels/x86/attn_tile.h): 8 rows x 32 lanes are 16 fma chains, twice what
+  // hides the latency; each step loads 2 right and 8 left operands for 16 fma. More rows run out of address registers.
   static constexpr int kRows = 8;
   static constexpr int kWideRows = 8;
 
