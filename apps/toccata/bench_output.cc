@@ -10,6 +10,7 @@
 
 #include "base/cpu_features.h"
 #include "json_reader.h"
+#include "text/tokenizer/utf8_runs.h"
 
 namespace toccata::cli {
 namespace json = boost::json;
@@ -102,8 +103,8 @@ std::string json_row(const BenchContext& c, const BenchResult& r, double one_row
   json::object o = {{"build_version", TOCCATA_VERSION},
                     {"cpu_info", cpu_features().model_name},
                     {"isa", std::string(c.model->runner->isa())},
-                    {"model_filename", valid_utf8(c.path)},
-                    {"model_type", valid_utf8(model_label(c, f))},
+                    {"model_filename", to_valid_utf8(c.path)},
+                    {"model_type", to_valid_utf8(model_label(c, f))},
                     {"model_size", static_cast<uint64_t>(f.bytes)},
                     {"model_n_params", static_cast<uint64_t>(f.parameters)},
                     {"n_threads", c.model->threads},

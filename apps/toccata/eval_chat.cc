@@ -7,6 +7,7 @@
 #include "eval_cases.h"
 #include "json_reader.h"
 #include "text/chat_template/chat.h"
+#include "text/tokenizer/utf8_runs.h"
 
 namespace toccata::cli {
 namespace json = boost::json;
@@ -75,9 +76,9 @@ Status eval_chat(const Reference& reference, const Emit& emit) {
     const Result<std::string> text = render_case(c, at->second);
     json::object line{{"id", c.at("id")}};
     if (text)
-      line["text"] = valid_utf8(*text);
+      line["text"] = to_valid_utf8(*text);
     else
-      line["error"] = valid_utf8(text.error().message);
+      line["error"] = to_valid_utf8(text.error().message);
     if (Status s = emit(std::move(line)); !s) return s;
   }
   return {};

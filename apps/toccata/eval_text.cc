@@ -1,6 +1,7 @@
 // The kinds tok and piece: no weights are needed.
 #include "eval_cases.h"
 #include "json_reader.h"
+#include "text/tokenizer/utf8_runs.h"
 
 namespace toccata::cli {
 namespace json = boost::json;
@@ -20,7 +21,7 @@ Status eval_tok(const Reference& reference, const Tokenizer& tokenizer, const Em
     Status s = emit({{"id", c.at("id")},
                      {"ids", ids_array(ids)},
                      {"ids_no_special", ids_array(plain)},
-                     {"decoded", valid_utf8(tokenizer.decode(ids))}});
+                     {"decoded", to_valid_utf8(tokenizer.decode(ids))}});
     if (!s) return s;
   }
   return {};

@@ -6,6 +6,7 @@
 
 #include "inspect_report.h"
 #include "json_reader.h"
+#include "text/tokenizer/utf8_runs.h"
 
 namespace toccata::cli {
 namespace json = boost::json;
@@ -22,7 +23,7 @@ json::object array_json(const gguf::Array& array) {
   json::array first;
   for (uint64_t i = 0; i < std::min(array.count, kShownElements); ++i) {
     if (!array.strings.empty()) {
-      first.push_back(json::value(valid_utf8(array.strings[i])));
+      first.push_back(json::value(to_valid_utf8(array.strings[i])));
     } else if (!array.arrays.empty()) {
       first.push_back(array_json(array.arrays[i]));
     } else if (const auto integer = array.int_at(i)) {
@@ -39,7 +40,7 @@ json::value value_json(const gguf::Value& value) {
   if (const auto* i = std::get_if<int64_t>(&value.data)) return *i;
   if (const auto* d = std::get_if<double>(&value.data)) return json_number(*d);
   if (const auto* b = std::get_if<bool>(&value.data)) return *b;
-  if (const auto* s = std::get_if<std::string_view>(&value.data)) return json::value(valid_utf8(*s));
+  if (const auto* s = std::get_if<std::string_view>(&value.data)) return json::value(to_valid_utf8(*s));
   return array_json(std::get<gguf::Array>(value.data));
 }
 
@@ -52,7 +53,7 @@ json::object rope_json(const model::RopeConfig& rope) {
 
 json::object model_json(const model::ModelConfig& c) {
   json::object o = {{"architecture", c.architecture},
-                    {"name", valid_utf8(c.name)},
+                    {"name", to_valid_utf8(c.name)},
                     {"layers", c.layers},
                     {"embedding_length", c.dim},
                     {"feed_forward_length", c.ff_dim},
@@ -98,7 +99,7 @@ json::array types_json(const InspectReport& r) {
 json::array tensors_json(const gguf::File& file) {
   json::array tensors;
   for (const gguf::Tensor& t : file.tensors()) {
-    tensors.push_back(json::object{{"name", valid_utf8(t.name)},
+    tensors.push_back(json::object{{"name", to_valid_utf8(t.name)},
                                    {"type", dtype_info(t.type).name},
                                    {"shape", json::array(t.dims.begin(), t.dims.end())},
                                    {"bytes", t.bytes}});
@@ -109,7 +110,7 @@ json::array tensors_json(const gguf::File& file) {
 }  // namespace
 
 std::string report_json(const InspectReport& r) {
-  json::object o = {{"path", valid_utf8(r.path)},
+  json::object o = {{"path", to_valid_utf8(r.path)},
                     {"gguf_version", r.file->version()},
                     {"parts", r.file->shards().size()},
                     {"file_bytes", r.file->file_bytes()},
@@ -120,11 +121,11 @@ std::string report_json(const InspectReport& r) {
     o["model"] = model_json(*r.config);
     o["memory"] = plan_json(r);
   } else {
-    o["reason"] = valid_utf8(r.unsupported);
+    o["reason"] = to_valid_utf8(r.unsupported);
   }
   if (r.show_metadata) {
     json::object metadata;
-    for (const auto& [key, value] : r.file->metadata()) metadata[valid_utf8(key)] = value_json(value);
+    for (const auto& [key, value] : r.file->metadata()) metadata[to_valid_utf8(key)] = value_json(value);
     o["metadata"] = std::move(metadata);
   }
   if (r.show_tensors) o["tensors"] = tensors_json(*r.file);

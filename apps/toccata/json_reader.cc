@@ -5,7 +5,6 @@
 #include <boost/json/stream_parser.hpp>
 
 #include "arg_parser.h"
-#include "base/utf8.h"
 
 namespace toccata::cli {
 namespace json = boost::json;
@@ -83,28 +82,5 @@ Result<std::vector<int32_t>> json_tokens(const json::object& o, std::string_view
 }
 
 json::value json_number(double x) { return std::isfinite(x) ? json::value(x) : json::value(nullptr); }
-
-std::string valid_utf8(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  while (!text.empty()) {
-    size_t used = static_cast<size_t>(utf8::decode(text).length);
-    if (used > 0) {
-      out.append(text.substr(0, used));
-    } else {
-      // The longest prefix that is the beginning of some character counts as one fault.
-      used = 1;
-      for (size_t n = std::min<size_t>(3, text.size()); n > 1; --n) {
-        if (utf8::incomplete_tail(text.substr(0, n)) == n) {
-          used = n;
-          break;
-        }
-      }
-      utf8::append(out, 0xFFFD);
-    }
-    text.remove_prefix(used);
-  }
-  return out;
-}
 
 }  // namespace toccata::cli

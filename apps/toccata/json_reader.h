@@ -29,7 +29,4 @@ Result<std::vector<int32_t>> json_tokens(const boost::json::object& o, std::stri
 // null for a value that JSON cannot write.
 boost::json::value json_number(double x);
 
-// Invalid UTF-8 becomes U+FFFD, one for each maximal part of a character (Unicode 15, table 3-8).
-std::string valid_utf8(std::string_view text);
-
 }  // namespace toccata::cli

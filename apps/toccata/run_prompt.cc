@@ -6,6 +6,7 @@
 
 #include "json_reader.h"
 #include "text/chat_template/chat.h"
+#include "text/tokenizer/utf8_runs.h"
 
 namespace toccata::cli {
 namespace json = boost::json;
@@ -51,7 +52,7 @@ std::vector<TokenId> PromptMaker::continue_text(const std::string& text) const {
 Result<std::vector<TokenId>> PromptMaker::answer(const std::vector<Message>& messages) const {
   json::array list;
   for (const Message& m : messages) {
-    list.push_back(json::object{{"role", valid_utf8(m.role)}, {"content", valid_utf8(m.content)}});
+    list.push_back(json::object{{"role", to_valid_utf8(m.role)}, {"content", to_valid_utf8(m.content)}});
   }
   ChatInput input;
   input.messages = &list;

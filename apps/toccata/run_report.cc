@@ -9,6 +9,7 @@
 #include <boost/json/serialize.hpp>
 
 #include "json_reader.h"
+#include "text/tokenizer/utf8_runs.h"
 
 namespace toccata::cli {
 namespace json = boost::json;
@@ -34,7 +35,7 @@ const char* finish_name(Finish f) {
 
 json::object describe(const Tokenizer& tokenizer, int32_t token, float logprob) {
   return {{"token", token},
-          {"text", valid_utf8(tokenizer.token_bytes(token))},
+          {"text", to_valid_utf8(tokenizer.token_bytes(token))},
           {"logprob", json_number(static_cast<double>(logprob))}};
 }
 

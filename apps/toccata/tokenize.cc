@@ -71,7 +71,7 @@ std::string render(const Tokenizer& tokenizer, const std::vector<TokenId>& ids, 
   std::string out;
   if (options.json) {
     json::array tokens;
-    for (TokenId id : ids) tokens.push_back(json::value(valid_utf8(tokenizer.token_bytes(id))));
+    for (TokenId id : ids) tokens.push_back(json::value(to_valid_utf8(tokenizer.token_bytes(id))));
     return json::serialize(
                json::object{{"count", ids.size()}, {"ids", ids_array(ids)}, {"tokens", std::move(tokens)}}) +
            "\n";
@@ -96,7 +96,7 @@ Result<std::string> tokenize_line(const Tokenizer& tokenizer, const json::object
   if (const json::value* id = line.if_contains("id")) out["id"] = *id;
   out["ids"] = ids_array(ids);
   out["ids_no_special"] = ids_array(tokenizer.encode(*text, plain));
-  out["decoded"] = valid_utf8(tokenizer.decode(ids));
+  out["decoded"] = to_valid_utf8(tokenizer.decode(ids));
   return json::serialize(out);
 }
 
@@ -117,7 +117,7 @@ Result<std::string> detokenize_line(const Tokenizer& tokenizer, const json::obje
   if (Status s = check_ids(tokenizer, *ids, where); !s) return tl::unexpected(s.error());
   json::object out;
   if (const json::value* id = line.if_contains("id")) out["id"] = *id;
-  out["text"] = valid_utf8(tokenizer.decode(*ids, skip_special));
+  out["text"] = to_valid_utf8(tokenizer.decode(*ids, skip_special));
   return json::serialize(out);
 }
 
