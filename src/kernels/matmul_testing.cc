@@ -3,36 +3,12 @@
 #include <cstring>
 
 #include "tensor/dequantize.h"
+#include "tensor/half_fields.h"
 
 namespace toccata::kernels::testing {
 namespace {
 
 std::byte* align(std::byte* p) { return reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(p) + 63) / 64 * 64); }
-
-// Offsets of the f16 fields (d, m or dmin) in a block; -1 where there is none.
-struct HalfFields {
-  int first = -1, second = -1;
-};
-
-HalfFields half_fields(DType type) {
-  switch (type) {
-    case DType::kQ4_1:
-    case DType::kQ5_1:
-    case DType::kQ4_K:
-    case DType::kQ5_K:
-      return {0, 2};
-    case DType::kQ2_K:
-      return {80, 82};
-    case DType::kQ3_K:
-      return {108};
-    case DType::kQ6_K:
-      return {208};
-    case DType::kMXFP4:
-      return {};
-    default:
-      return {0};
-  }
-}
 
 void put_half(std::byte* p, float v) {
   const uint16_t h = f32_to_f16(v);

@@ -64,6 +64,17 @@ inline uint16_t read_u16(const uint8_t* p) {
   return v;
 }
 
+// Element `index` of a group of F32, F16 or BF16.
+inline float read_float(DType type, const uint8_t* group, int64_t index) {
+  if (type == DType::kF32) {
+    float v;
+    std::memcpy(&v, group + 4 * index, sizeof(v));
+    return v;
+  }
+  const uint16_t bits = read_u16(group + 2 * index);
+  return type == DType::kF16 ? f16_to_f32(bits) : bf16_to_f32(bits);
+}
+
 inline float read_scale(DType type, const uint8_t* block, int row) {
   const uint16_t bits = read_u16(block + 2 * row);
   return type == DType::kMXFP4 ? bf16_to_f32(bits) : f16_to_f32(bits);

@@ -5,16 +5,6 @@
 namespace toccata::kernels {
 namespace {
 
-float load_float(DType type, const uint8_t* p, int64_t index) {
-  if (type == DType::kF32) {
-    float v;
-    std::memcpy(&v, p + 4 * index, sizeof(v));
-    return v;
-  }
-  const uint16_t bits = read_u16(p + 2 * index);
-  return type == DType::kF16 ? f16_to_f32(bits) : bf16_to_f32(bits);
-}
-
 // y = d * value + m in the 32-element formats.
 void unpack_block32(DType type, const PackLayout& p, const uint8_t* block, int row, float* y) {
   int values[32];
@@ -52,7 +42,7 @@ void unpack_row(const PackedMatrix& w, int64_t row, float* dst) {
   const auto* group = reinterpret_cast<const uint8_t*>(w.data) + static_cast<size_t>(row / kGroupRows) * w.group_bytes;
   const int r = static_cast<int>(row % kGroupRows);
   if (p.elems == 1) {
-    for (int64_t k = 0; k < w.cols; ++k) dst[k] = load_float(w.type, group, k * kGroupRows + r);
+    for (int64_t k = 0; k < w.cols; ++k) dst[k] = read_float(w.type, group, k * kGroupRows + r);
     return;
   }
   for (int64_t k = 0; k < w.cols; k += p.elems, group += p.bytes) {

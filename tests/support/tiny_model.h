@@ -11,6 +11,7 @@
 #include "model/config.h"
 #include "support/oracle_decoder.h"
 #include "tensor/dequantize.h"
+#include "tensor/half_fields.h"
 
 namespace toccata::test {
 
@@ -22,31 +23,6 @@ struct TinyOptions {
   bool tied = true, rope_factors = false, yarn = false;
   unsigned seed = 1;
 };
-
-// Where a block of `type` keeps its f16 scales; random bytes there could be NaN.
-inline std::vector<int> scale_offsets(DType type) {
-  switch (type) {
-    case DType::kQ4_0:
-    case DType::kQ5_0:
-    case DType::kQ8_0:
-    case DType::kIQ4_NL:
-    case DType::kIQ4_XS:
-      return {0};
-    case DType::kQ4_1:
-    case DType::kQ5_1:
-    case DType::kQ4_K:
-    case DType::kQ5_K:
-      return {0, 2};
-    case DType::kQ2_K:
-      return {80, 82};
-    case DType::kQ3_K:
-      return {108};
-    case DType::kQ6_K:
-      return {208};
-    default:
-      return {};
-  }
-}
 
 // Random rows whose values have a size of about 1 / sqrt(cols).
 inline std::string random_rows(DType type, int64_t rows, int64_t cols, std::mt19937& rng) {
@@ -68,7 +44,9 @@ inline std::string random_rows(DType type, int64_t rows, int64_t cols, std::mt19
     else {
       for (size_t i = 0; i < bytes; ++i) block[i] = static_cast<char>(rng());
       const bool wide = info.block_elems == 256;  // sub-block scales multiply the block's
-      for (int offset : scale_offsets(type)) {
+      const HalfFields halves = half_fields(type);
+      for (int offset : {halves.first, halves.second}) {
+        if (offset < 0) continue;
         const float spread = type == DType::kQ6_K                             ? 1350.0f
                              : type == DType::kIQ4_XS                         ? 1080.0f
                              : type == DType::kQ8_0 || type == DType::kIQ4_NL ? 70.0f

@@ -156,23 +156,13 @@ void matmul_group(const PackedMatrix& w, const uint8_t* group, const std::byte* 
   }
 }
 
-float load_weight(DType type, const uint8_t* group, int64_t index) {
-  if (type == DType::kF32) {
-    float v;
-    std::memcpy(&v, group + 4 * index, sizeof(v));
-    return v;
-  }
-  const uint16_t bits = read_u16(group + 2 * index);
-  return type == DType::kF16 ? f16_to_f32(bits) : bf16_to_f32(bits);
-}
-
 void matmul_group_float(const PackedMatrix& w, const uint8_t* group, const std::byte* act, size_t act_stride,
                         int64_t rows, float* out, size_t out_stride) {
   for (int64_t t = 0; t < rows; ++t) {
     const auto* a = reinterpret_cast<const float*>(act + static_cast<size_t>(t) * act_stride);
     float* o = out + static_cast<size_t>(t) * out_stride;
     for (int64_t k = 0; k < w.cols; ++k) {
-      for (int r = 0; r < kGroupRows; ++r) o[r] = std::fma(load_weight(w.type, group, k * kGroupRows + r), a[k], o[r]);
+      for (int r = 0; r < kGroupRows; ++r) o[r] = std::fma(read_float(w.type, group, k * kGroupRows + r), a[k], o[r]);
     }
   }
 }
