@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/result.h"
+#include "toccata/result.h"
 
 namespace toccata::cli {
 

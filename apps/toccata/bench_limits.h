@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "base/result.h"
+#include "toccata/result.h"
 #include "loaded_model.h"
 
 namespace toccata::cli {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/result.h"
+#include "toccata/result.h"
 #include "format/gguf/gguf.h"
 #include "model/config.h"
 

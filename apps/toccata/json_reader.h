@@ -9,7 +9,7 @@
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
 
-#include "base/result.h"
+#include "toccata/result.h"
 
 namespace toccata::cli {
 

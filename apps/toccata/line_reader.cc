@@ -57,6 +57,8 @@ LineReader::Outcome LineReader::read(std::string& line) {
   for (impl_->continued = false;; impl_->continued = true) {
     int count = 0;
     errno = 0;
+    // Before the prompt is shown, not after: a Ctrl-D that the cooked terminal takes in between would be lost.
+    el_set(impl_->edit, EL_PREP_TERM, 1);
     const char* text = el_gets(impl_->edit, &count);
     if (interrupted()) {
       std::fputc('\n', stderr);

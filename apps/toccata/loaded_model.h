@@ -4,7 +4,7 @@
 #include <memory>
 #include <optional>
 
-#include "base/result.h"
+#include "toccata/result.h"
 #include "engine/session.h"
 #include "format/gguf/gguf.h"
 #include "model/runner.h"

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "arg_parser.h"
-#include "base/result.h"
+#include "toccata/result.h"
 #include "model/runner.h"
-#include "sampling/params.h"
+#include "toccata/sampling_params.h"
 
 namespace toccata::cli {
 

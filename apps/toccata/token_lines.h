@@ -6,7 +6,7 @@
 
 #include <boost/json/object.hpp>
 
-#include "base/result.h"
+#include "toccata/result.h"
 
 namespace toccata::cli {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/aligned_buffer.h"
-#include "base/result.h"
+#include "toccata/result.h"
 #include "kernels/attn.h"
 
 namespace toccata::attention {

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "base/result.h"
+#include "toccata/result.h"
 
 namespace toccata {
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "base/result.h"
+#include "toccata/result.h"
 
 namespace toccata {
 

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/result.h"
+#include "toccata/result.h"
 #include "kernels/attn.h"
 #include "kernels/matmul.h"
 #include "kernels/vec.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/aligned_buffer.h"
-#include "base/result.h"
+#include "toccata/result.h"
 #include "kernels/attn.h"
 #include "tensor/dtype.h"
 

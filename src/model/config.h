@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/result.h"
+#include "toccata/result.h"
 #include "format/gguf/gguf.h"
 
 namespace toccata::model {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/result.h"
+#include "toccata/result.h"
 #include "format/gguf/gguf.h"
 
 namespace toccata::model {

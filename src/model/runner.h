@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "attention/attention.h"
-#include "base/result.h"
+#include "toccata/result.h"
 #include "base/thread_pool.h"
 #include "format/gguf/gguf.h"
 #include "kv/pool.h"

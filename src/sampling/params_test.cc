@@ -1,4 +1,4 @@
-#include "sampling/params.h"
+#include "toccata/sampling_params.h"
 
 #include <cmath>
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "sampling/candidates.h"
-#include "sampling/params.h"
+#include "toccata/sampling_params.h"
 
 namespace toccata {
 

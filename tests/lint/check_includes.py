@@ -5,6 +5,7 @@ import re
 from common import blank
 
 LAYERS = "tests/lint/layers.txt"
+PUBLIC = "toccata"  # include/toccata stands below all modules
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 ALLOW = re.compile(r"^allow\s+(\S+)\s+->\s+(\S+)\s+:\s+\S")
 
@@ -62,10 +63,10 @@ def check(context):
     problems += faults
     for path in context.cpp_files():
         parts = path.split("/")
-        if parts[0] not in ("src", "apps"):
+        if parts[0] not in ("src", "apps", "include"):
             continue
-        module = parts[1] if parts[0] == "src" else "apps"
-        if module not in reach:
+        module = {"src": parts[1], "include": PUBLIC}.get(parts[0], "apps")
+        if module not in reach and module != PUBLIC:
             problems.append(f"{path}: module '{module}' is missing in {LAYERS}")
             continue
         text = context.read(path)
@@ -75,6 +76,11 @@ def check(context):
             if "#" not in code[number - 1]:  # inside a comment
                 continue
             target = match.group(1).split("/")[0]
+            if target == PUBLIC:
+                continue
+            if module == PUBLIC:
+                problems.append(f'{path}:{number}: a public header includes "{match.group(1)}" (only {PUBLIC}/...)')
+                continue
             if ("/" not in match.group(1) and module == "apps") or (path, target) in allowed:
                 continue
             if target not in order and not (path.endswith("_test.cc") and target == "support"):
@@ -95,6 +101,8 @@ _CMAKE = {
 SAMPLES = [
     ({**_CMAKE, "src/model/a.cc": '#include "base/x.h"\n#include "text/y.h"\n// #include "apps/z.h"\n'}, None),
     ({**_CMAKE, "src/base/a.cc": '#include "model/x.h"\n'}, "base may not include model/x.h"),
+    ({**_CMAKE, "src/base/a.cc": '#include "toccata/x.h"\n', "include/toccata/x.h": '#include "toccata/y.h"\n'}, None),
+    ({**_CMAKE, "include/toccata/x.h": '#include "base/y.h"\n'}, "a public header includes"),
     ({**_CMAKE, "src/text/a.h": '#include "kernels/x.h"\n'}, "text may not include kernels/x.h"),
     ({**_CMAKE, "src/odd/a.h": "\n"}, "module 'odd' is missing"),
     ({**_CMAKE, "src/text/a.h": '#include "neighbour.h"\n'}, "not a path below src/"),

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/mapped_file.h"
-#include "base/result.h"
+#include "toccata/result.h"
 #include "tensor/dtype.h"
 
 namespace toccata::gguf {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/result.h"
+#include "toccata/result.h"
 #include "format/gguf/cursor.h"
 #include "format/gguf/gguf.h"
 

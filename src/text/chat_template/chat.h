@@ -7,7 +7,7 @@
 
 #include <boost/json/fwd.hpp>
 
-#include "base/result.h"
+#include "toccata/result.h"
 #include "text/chat_template/chat_template.h"
 
 namespace toccata {

@@ -13,7 +13,7 @@
 
 #include <boost/json/fwd.hpp>
 
-#include "base/result.h"
+#include "toccata/result.h"
 
 namespace toccata {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "base/result.h"
+#include "toccata/result.h"
 
 namespace toccata::jinja {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/result.h"
+#include "toccata/result.h"
 
 namespace toccata {
 

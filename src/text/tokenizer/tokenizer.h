@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/result.h"
+#include "toccata/result.h"
 #include "format/gguf/gguf.h"
 
 namespace toccata {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/result.h"
+#include "toccata/result.h"
 #include "text/tokenizer/vocab_data.h"
 
 namespace toccata {

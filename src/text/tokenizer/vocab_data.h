@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/result.h"
+#include "toccata/result.h"
 #include "text/tokenizer/tokenizer.h"
 
 namespace toccata {

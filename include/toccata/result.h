@@ -17,6 +17,7 @@ enum class ErrorCode {
   kUnsupported,        // well-formed, but a feature that toccata does not have
   kNotFound,           // no such file, tensor or key
   kResourceExhausted,  // memory, cache blocks or queue places ran out
+  kUnavailable,        // not now: loading or draining
   kInternal,           // the outside failed in a way that has no better name
 };
 

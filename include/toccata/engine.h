@@ -1,0 +1,65 @@
+// The engine: many requests on one model, by continuous batching. All functions may be called from any thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "toccata/request.h"
+
+namespace toccata {
+
+struct EngineOptions {
+  std::string model;       // a GGUF file (the first shard of a split one)
+  int threads = 0;         // 0: all CPUs of this process
+  int64_t context = 0;     // most tokens of one sequence; 0: the model's, as far as the KV pool holds it
+  uint64_t kv_memory = 0;  // bytes of the KV pool; 0: a share of the machine's memory
+  std::string cache_type_k = "f16", cache_type_v = "f16";
+  int64_t max_sequences = 32;            // that run at once (vLLM: max_num_seqs)
+  int64_t max_waiting = 256;             // requests in the queue; more are refused
+  int64_t max_waiting_tokens = 1 << 20;  // prompt tokens in the queue; more are refused
+  bool chunked_prefill = true;           // false: a prompt is read in steps of its own while decodes wait
+  int64_t chunk_size = 0;                // prefill tokens per step; 0: chosen by the cost model, at most 512
+  double itl_target_ms = 0.0;            // for the chosen chunk; 0: about four plain decode steps
+  bool prefix_caching = true;
+};
+
+// A consistent view for /metrics and gauges; counters since start.
+struct EngineStats {
+  int64_t running = 0, waiting = 0, waiting_tokens = 0;
+  int64_t kv_blocks = 0, kv_blocks_used = 0;     // used: held by requests, not merely cached
+  int64_t kv_blocks_cached = 0;                  // not held, but hittable
+  uint64_t prefix_queries = 0, prefix_hits = 0;  // prompt tokens looked up, found
+  uint64_t preemptions = 0, steps = 0;
+  uint64_t prompt_tokens = 0, generated_tokens = 0;
+  int64_t last_step_tokens = 0;
+  double last_step_seconds = 0.0, last_step_predicted_seconds = 0.0;
+  bool draining = false;
+};
+
+struct ModelInfo {
+  std::string name, architecture;
+  int64_t context = 0;  // most tokens of one sequence, prompt and answer
+  int32_t vocab = 0;
+};
+
+class Engine {
+ public:
+  // Loads the model and starts the engine's thread. Errors name the file or the option.
+  static Result<std::unique_ptr<Engine>> start(const EngineOptions& options);
+  virtual ~Engine() = default;  // cancels what is left
+
+  // Never blocks on the model. Errors: kInvalidArgument (a parameter, named; nothing was queued), kContextLength is
+  // told by prompt size >= info().context, kResourceExhausted (the queue is full: try again), kUnavailable while
+  // draining. On success the listener's on_finish will be called exactly once.
+  virtual Result<RequestId> submit(Request request, std::shared_ptr<RequestListener> listener) = 0;
+  // Ends the request within one step, with FinishReason::kCancelled; without effect once it has finished.
+  virtual void cancel(RequestId id) = 0;
+
+  virtual const ModelInfo& info() const = 0;
+  virtual EngineStats stats() const = 0;
+  // Admits no more. Running and waiting requests go on; see stats() for what is left.
+  virtual void drain() = 0;
+};
+
+}  // namespace toccata
