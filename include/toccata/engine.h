@@ -34,6 +34,8 @@ struct EngineStats {
   uint64_t prompt_tokens = 0, generated_tokens = 0;
   int64_t last_step_tokens = 0;
   double last_step_seconds = 0.0, last_step_predicted_seconds = 0.0;
+  double step_seconds = 0.0;     // sum over all steps, scheduling to delivery
+  double forward_seconds = 0.0;  // of them inside the model
   bool draining = false;
 };
 

@@ -1,5 +1,6 @@
 #include "kv/pool.h"
 
+#include <cstring>
 #include <limits>
 #include <new>
 #include <string>
@@ -63,7 +64,7 @@ Result<Pool> Pool::create(const Layout& layout, int64_t blocks) {
       if (!layer) return tl::unexpected(layer.error());
       pool.layers_.push_back(std::move(*layer));
     }
-    pool.used_.assign(static_cast<size_t>(blocks), false);
+    pool.references_.assign(static_cast<size_t>(blocks), 0);
     pool.free_.resize(static_cast<size_t>(blocks));
   } catch (const std::bad_alloc&) {
     return fail(ErrorCode::kResourceExhausted,
@@ -81,14 +82,24 @@ Result<BlockId> Pool::allocate() {
   }
   const BlockId block = free_.back();
   free_.pop_back();
-  used_[static_cast<size_t>(block)] = true;
+  references_[static_cast<size_t>(block)] = 1;
   return block;
 }
 
+int32_t& Pool::reference(BlockId block) {
+  TOCCATA_CHECK(block >= 0 && block < capacity_ && references_[static_cast<size_t>(block)] > 0);
+  return references_[static_cast<size_t>(block)];
+}
+
 void Pool::release(BlockId block) {
-  TOCCATA_CHECK(block >= 0 && block < capacity_ && used_[static_cast<size_t>(block)]);
-  used_[static_cast<size_t>(block)] = false;
-  free_.push_back(block);  // never beyond the capacity reserved by create()
+  if (--reference(block) == 0) free_.push_back(block);  // never beyond the capacity reserved by create()
+}
+
+void Pool::copy(BlockId from, BlockId to) {
+  TOCCATA_CHECK(reference(from) > 0 && reference(to) == 1);
+  for (int layer = 0; layer < layout_.layers; ++layer) {
+    std::memcpy(head(layer, to, 0), head(layer, from, 0), block_bytes_);
+  }
 }
 
 }  // namespace toccata::kv

@@ -1,5 +1,7 @@
 // The KV cache: a pool of fixed-size blocks (32 tokens) that sequences refer to through block tables.
 //
+// Blocks are reference-counted: a block that several sequences share (kv/prefix_cache.h) is freed by the last release.
+//
 // One block id stands for 32 tokens in every layer. Storage is per layer: block major, then KV head, then
 // K [head_dim][32] followed by V [32][head_dim], so one head of one block is one contiguous run (kernels/attn.h).
 #pragma once
@@ -9,9 +11,9 @@
 #include <vector>
 
 #include "base/aligned_buffer.h"
-#include "toccata/result.h"
 #include "kernels/attn.h"
 #include "tensor/dtype.h"
+#include "toccata/result.h"
 
 namespace toccata::kv {
 
@@ -41,8 +43,11 @@ class Pool {
   int64_t capacity() const { return capacity_; }
   int64_t free_blocks() const { return static_cast<int64_t>(free_.size()); }
 
-  Result<BlockId> allocate();  // kResourceExhausted when none is free
-  void release(BlockId block);
+  Result<BlockId> allocate();  // with one reference; kResourceExhausted when none is free
+  void retain(BlockId block) { ++reference(block); }
+  void release(BlockId block);  // drops one reference; without any the block is free again
+  int32_t references(BlockId block) const { return references_[static_cast<size_t>(block)]; }
+  void copy(BlockId from, BlockId to);  // the contents, in all layers: copy-on-write
 
   std::byte* head(int layer, BlockId block, int kv_head) const {
     return layers_[static_cast<size_t>(layer)].data() + static_cast<size_t>(block) * block_bytes_ +
@@ -55,7 +60,9 @@ class Pool {
   int64_t capacity_ = 0;
   std::vector<AlignedBuffer> layers_;
   std::vector<BlockId> free_;
-  std::vector<bool> used_;
+  int32_t& reference(BlockId block);  // aborts unless the block is in use
+
+  std::vector<int32_t> references_;  // by block; 0: free
 };
 
 }  // namespace toccata::kv

@@ -1,0 +1,123 @@
+#include "engine/block_memory.h"
+
+#include <algorithm>
+#include <span>
+
+#include "base/check.h"
+
+namespace toccata::engine {
+namespace {
+
+constexpr int64_t kBlock = kv::PrefixCache::kBlock;
+
+int64_t blocks_for(int64_t tokens) { return (tokens + kBlock - 1) / kBlock; }
+
+std::span<const int32_t> block_tokens_of(const Sequence& s, size_t block) {
+  return std::span(s.tokens).subspan(block * static_cast<size_t>(kBlock), static_cast<size_t>(kBlock));
+}
+
+}  // namespace
+
+void BlockMemory::hash_up_to(Sequence& s, size_t blocks) const {
+  while (s.hashes.size() < blocks) {
+    const size_t i = s.hashes.size();
+    s.hashes.push_back(kv::chain_hash(before(s, i), block_tokens_of(s, i)));
+  }
+}
+
+// Why the prompt's first token that was not found must be computed.
+void BlockMemory::explain(Sequence& s, size_t blocks_found, size_t blocks_wanted) {
+  RequestReport& r = s.report;
+  r.cached_tokens = s.computed;
+  if (r.cached_tokens == s.prompt_size - 1) {
+    r.cache_miss = CacheMiss::kNone;
+  } else if (!enabled_ || s.request.prompt_logprobs >= 0) {
+    r.cache_miss = CacheMiss::kDisabled;
+  } else if (blocks_found == blocks_wanted) {
+    r.cache_miss = CacheMiss::kPartial;
+  } else {
+    r.cache_miss = cache_.was_evicted(s.hashes[blocks_found]) ? CacheMiss::kEvicted : CacheMiss::kCold;
+  }
+}
+
+void BlockMemory::count_admission(const Sequence& s) {
+  queries_ += static_cast<uint64_t>(s.prompt_size);
+  hits_ += static_cast<uint64_t>(s.report.cached_tokens);
+}
+
+int64_t BlockMemory::attach(sched::SequenceId id) {
+  Sequence& s = at(id);
+  TOCCATA_CHECK(s.blocks.empty() && s.computed == 0);
+  const int64_t known = static_cast<int64_t>(s.tokens.size());
+  // Rows whose logits are still wanted must be computed; of the others all but the last.
+  const int64_t most = !enabled_ ? 0 : s.wants_prompt_scores() ? s.scored : known - 1;
+  const size_t wanted = static_cast<size_t>(std::min(blocks_for(most), known / kBlock));
+  for (size_t i = 0; i < wanted; ++i) {
+    hash_up_to(s, i + 1);
+    const kv::BlockId block = cache_.find(s.hashes[i], before(s, i), block_tokens_of(s, i));
+    if (block < 0) break;
+    s.blocks.push_back(block);
+  }
+  s.computed = std::min(most, static_cast<int64_t>(s.blocks.size()) * kBlock);
+  s.published = s.blocks.size();
+  if (!s.started()) explain(s, s.blocks.size(), wanted);
+  return s.computed;
+}
+
+// The block that the next token goes to is hittable: reserve() must copy it.
+bool BlockMemory::next_is_shared(const Sequence& s) const {
+  const size_t block = static_cast<size_t>(s.computed / kBlock);
+  return block < s.blocks.size() && cache_.published(s.blocks[block]);
+}
+
+int64_t BlockMemory::needed(sched::SequenceId id, int64_t tokens) const {
+  const Sequence& s = at(id);
+  const int64_t more = std::max<int64_t>(0, blocks_for(tokens) - static_cast<int64_t>(s.blocks.size()));
+  return more + (next_is_shared(s) ? 1 : 0);
+}
+
+bool BlockMemory::reserve(sched::SequenceId id, int64_t tokens) {
+  if (needed(id, tokens) > cache_.available()) return false;
+  Sequence& s = at(id);
+  if (next_is_shared(s)) {
+    const size_t block = static_cast<size_t>(s.computed / kBlock);
+    const kv::BlockId copy = cache_.writable(s.blocks[block]);
+    TOCCATA_CHECK(copy >= 0);
+    s.blocks[block] = copy;
+    s.published = std::min(s.published, block);
+  }
+  while (static_cast<int64_t>(s.blocks.size()) < blocks_for(tokens)) {
+    const kv::BlockId block = cache_.allocate();
+    TOCCATA_CHECK(block >= 0);
+    s.blocks.push_back(block);
+  }
+  return true;
+}
+
+void BlockMemory::release(sched::SequenceId id) {
+  Sequence& s = at(id);
+  for (; !s.blocks.empty(); s.blocks.pop_back()) cache_.release(s.blocks.back());
+  s.computed = 0;
+  s.published = 0;
+}
+
+void BlockMemory::computed(Sequence& s, int64_t count) {
+  s.computed += count;
+  if (!enabled_) return;
+  for (; static_cast<int64_t>(s.published + 1) * kBlock <= s.computed; ++s.published) {
+    hash_up_to(s, s.published + 1);
+    kv::BlockId& block = s.blocks[s.published];
+    block = cache_.publish(block, s.hashes[s.published], before(s, s.published), block_tokens_of(s, s.published));
+  }
+}
+
+std::string BlockMemory::check() const {
+  std::vector<int32_t> holders(static_cast<size_t>(cache_.held() + cache_.available()), 0);
+  for (const auto& [id, s] : sequences_) {
+    for (kv::BlockId b : s->blocks) ++holders[static_cast<size_t>(b)];
+    if (s->computed > static_cast<int64_t>(s->blocks.size()) * kBlock) return "tokens without a block";
+  }
+  return cache_.check(holders);
+}
+
+}  // namespace toccata::engine

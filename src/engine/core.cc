@@ -1,0 +1,201 @@
+#include "engine/core.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "sampling/candidates.h"
+
+namespace toccata::engine {
+
+Core::Core(Parts parts)
+    : parts_(std::move(parts)), memory_(*parts_.pool, parts_.prefix_caching), scheduler_(parts_.scheduler, memory_) {
+  if (!parts_.clock) parts_.clock = monotonic_seconds;
+}
+
+Result<std::unique_ptr<Core>> Core::create(Parts parts) {
+  TOCCATA_CHECK(parts.runner->options().max_rows >= parts.scheduler.max_rows);
+  std::unique_ptr<Core> core(new Core(std::move(parts)));
+  const model::ModelRunner& runner = *core->parts_.runner;
+  const size_t rows = static_cast<size_t>(runner.options().max_logit_rows);
+  Result<AlignedBuffer> logits = AlignedBuffer::allocate(rows * runner.logit_stride() * sizeof(float));
+  if (!logits) return tl::unexpected(logits.error());
+  core->logits_ = std::move(*logits);
+  return core;
+}
+
+Status Core::check(const Request& r) const {
+  const auto refuse = [](std::string what) { return fail(ErrorCode::kInvalidArgument, std::move(what)); };
+  const ModelInfo& m = parts_.info;
+  if (r.prompt.empty()) return refuse("the prompt is empty");
+  for (int32_t t : r.prompt) {
+    if (t < 0 || t >= m.vocab) {
+      return refuse("prompt: token " + std::to_string(t) + " is not in the vocabulary of " + std::to_string(m.vocab));
+    }
+  }
+  if (static_cast<int64_t>(r.prompt.size()) >= m.context) {
+    return refuse("the prompt of " + std::to_string(r.prompt.size()) + " tokens does not fit the context of " +
+                  std::to_string(m.context) + " tokens with a token of answer");
+  }
+  if (Status s = r.sampling.validate(m.vocab); !s) return s;
+  if (r.max_tokens < -1) return refuse("max_tokens must be -1 or more");
+  if (r.prompt_logprobs < -1 || r.prompt_logprobs > m.vocab) {
+    return refuse("prompt_logprobs must be -1 to " + std::to_string(m.vocab));
+  }
+  if (!(r.timeout_seconds >= 0 && std::isfinite(r.timeout_seconds))) return refuse("timeout must be 0 or more seconds");
+  return {};
+}
+
+void Core::add(RequestId id, Request request, std::shared_ptr<RequestListener> listener, double now) {
+  sched::Arrival a;
+  a.id = id;
+  a.tokens = static_cast<int64_t>(request.prompt.size());
+  a.priority = request.priority;
+  a.time = now;
+  if (request.timeout_seconds > 0) a.deadline = now + request.timeout_seconds;
+  a.prompt_logits = request.prompt_logprobs >= 0;
+  auto s = std::make_unique<Sequence>(id, std::move(request), std::move(listener), *parts_.tokenizer, parts_.info.vocab,
+                                      parts_.info.context, now);
+  memory_.add(s.get());
+  sequences_.emplace(id, std::move(s));
+  scheduler_.add(a);
+}
+
+void Core::end(RequestId id, FinishReason reason) {
+  const auto found = sequences_.find(id);
+  if (found == sequences_.end()) return;
+  const std::unique_ptr<Sequence> s = std::move(found->second);
+  scheduler_.remove(id);
+  memory_.remove(id);
+  sequences_.erase(found);
+  if (!s->started()) left_queue_.push_back(id);
+  s->finish(reason, now());
+}
+
+void Core::cancel(RequestId id) { end(id, FinishReason::kCancelled); }
+
+void Core::cancel_all() {
+  while (!sequences_.empty()) end(sequences_.begin()->first, FinishReason::kCancelled);
+}
+
+std::vector<RequestId> Core::left_queue() { return std::exchange(left_queue_, {}); }
+
+void Core::account(const sched::Plan& plan, double now) {
+  for (RequestId id : plan.expired) end(id, FinishReason::kTimeout);
+  for (RequestId id : plan.preempted) ++sequences_.at(id)->report.preemptions;
+  stats_.preemptions += plan.preempted.size();
+  for (RequestId id : plan.admitted) {
+    Sequence& s = *sequences_.at(id);
+    if (s.started()) continue;
+    s.admitted(now);
+    memory_.count_admission(s);
+    left_queue_.push_back(id);
+    stats_.prompt_tokens += static_cast<uint64_t>(s.prompt_size);
+  }
+}
+
+void Core::build(const sched::Plan& plan) {
+  spans_.clear();
+  rows_.clear();
+  int64_t row = 0;
+  for (const sched::Slice& slice : plan.slices) {
+    Sequence& s = *sequences_.at(slice.id);
+    TOCCATA_CHECK(slice.first == s.computed);
+    const bool scores = s.wants_prompt_scores();
+    model::SpanInput span;
+    span.blocks = s.blocks.data();
+    span.first_pos = slice.first;
+    span.tokens = std::span(s.tokens).subspan(static_cast<size_t>(slice.first), static_cast<size_t>(slice.count));
+    span.logits_from = scores ? 0 : slice.last ? static_cast<int32_t>(slice.count - 1) : -1;
+    for (int64_t i = std::max(0, span.logits_from); span.logits_from >= 0 && i < slice.count; ++i) {
+      rows_.push_back({&s, row++, slice.first + i, {}});
+    }
+    spans_.push_back(span);
+  }
+}
+
+void Core::fail_step(const sched::Plan& plan, const Error& error) {
+  std::vector<RequestId> ids;
+  for (const sched::Slice& slice : plan.slices) ids.push_back(slice.id);
+  for (RequestId id : ids) {
+    sequences_.at(id)->report.error = error;
+    end(id, FinishReason::kError);
+  }
+}
+
+void Core::draw(const sched::Plan& plan) {
+  const size_t stride = parts_.runner->logit_stride(), vocab = static_cast<size_t>(parts_.info.vocab);
+  for (Row& row : rows_) {
+    Sequence& s = *row.sequence;
+    const std::span<const float> logits(logits_.as<float>() + static_cast<size_t>(row.row) * stride, vocab);
+    if (row.position + 1 < s.prompt_size) {
+      TokenOutput& out = s.prompt_scores[static_cast<size_t>(row.position)];
+      out.token = s.tokens[static_cast<size_t>(row.position + 1)];
+      const double lse = log_sum_exp(logits);
+      out.logprob = logprob_of(logits[static_cast<size_t>(out.token)], lse);
+      std::vector<Candidate> best;
+      best_of(logits, static_cast<size_t>(s.request.prompt_logprobs), best);
+      for (const Candidate& c : best) out.top.push_back({c.token, logprob_of(c.logit, lse)});
+    } else {
+      row.sampled = s.sampler.sample(logits, s.tokens, static_cast<int64_t>(s.tokens.size()));
+    }
+  }
+  (void)plan;
+}
+
+void Core::step() {
+  const double start = now();
+  const sched::Plan& plan = scheduler_.plan(start);
+  account(plan, start);
+  if (plan.slices.empty()) return;
+  build(plan);
+  const double before = monotonic_seconds();
+  const model::Step input{spans_};
+  const Status done = parts_.runner->forward(input, *parts_.pool, logits_.as<float>());
+  const double forward = monotonic_seconds() - before;
+  if (!done) {
+    fail_step(plan, done.error());
+    return;
+  }
+  const double after = now();
+  for (const sched::Slice& slice : plan.slices) memory_.computed(*sequences_.at(slice.id), slice.count);
+  scheduler_.completed(after - start);
+  draw(plan);
+  for (Row& row : rows_) {
+    Sequence& s = *row.sequence;
+    if (row.position + 1 < s.prompt_size) {
+      s.scored = row.position + 1;
+      continue;
+    }
+    if (s.report.generated_tokens == 0 && s.request.prompt_logprobs >= 0) s.deliver_prompt_scores();
+    FinishReason reason;
+    const bool ended = s.take(row.sampled, after, reason);
+    if (ended) {
+      end(s.id, reason);
+    } else {
+      scheduler_.append(s.id);
+    }
+  }
+  stats_.last_step_tokens = plan.shape.prefill_tokens + plan.shape.decodes;
+  stats_.last_step_predicted_seconds = plan.predicted_seconds;
+  stats_.last_step_seconds = now() - start;
+  stats_.step_seconds += stats_.last_step_seconds;
+  stats_.forward_seconds += forward;
+  ++stats_.steps;
+}
+
+void Core::fill(EngineStats& stats) const {
+  stats = stats_;
+  stats.running = scheduler_.running();
+  stats.waiting = scheduler_.waiting();
+  const kv::PrefixCache& cache = memory_.cache();
+  stats.kv_blocks = parts_.pool->capacity();
+  stats.kv_blocks_used = cache.held();
+  stats.kv_blocks_cached = cache.cached();
+  stats.prefix_queries = memory_.queries();
+  stats.prefix_hits = memory_.hits();
+}
+
+}  // namespace toccata::engine

@@ -1,0 +1,83 @@
+// The engine without its thread: requests in, one step at a time. Whoever owns it calls from one thread only; tests
+// drive it step by step and look at its invariants in between.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/aligned_buffer.h"
+#include "engine/block_memory.h"
+#include "engine/sequence.h"
+#include "model/runner.h"
+#include "sched/scheduler.h"
+#include "toccata/engine.h"
+
+namespace toccata::engine {
+
+// What an engine is made of.
+struct Parts {
+  std::unique_ptr<model::ModelRunner> runner;  // max_rows at least as scheduler.max_rows
+  std::unique_ptr<Tokenizer> tokenizer;
+  std::unique_ptr<kv::Pool> pool;
+  ModelInfo info;
+  sched::Options scheduler;
+  bool prefix_caching = true;
+  std::function<double()> clock;  // seconds; empty: the monotonic clock
+};
+
+class Core {
+ public:
+  static Result<std::unique_ptr<Core>> create(Parts parts);
+
+  const ModelInfo& info() const { return parts_.info; }
+  double now() const { return parts_.clock(); }
+
+  // kInvalidArgument that names the parameter. Reads constant state only: any thread may call it.
+  Status check(const Request& request) const;
+
+  // `request` must have passed check().
+  void add(RequestId id, Request request, std::shared_ptr<RequestListener> listener, double now);
+  void cancel(RequestId id);  // without effect once the request has finished
+  void cancel_all();
+
+  bool idle() const { return sequences_.empty(); }
+  // One step, if there is something to run. Requests whose id is in left_queue() have begun or ended since the last
+  // call of it.
+  void step();
+  std::vector<RequestId> left_queue();
+
+  void fill(EngineStats& stats) const;
+  std::string check_invariants() const { return memory_.check(); }  // for tests
+
+ private:
+  explicit Core(Parts parts);
+  void run(const sched::Plan& plan);
+  void build(const sched::Plan& plan);
+  void account(const sched::Plan& plan, double now);
+  void draw(const sched::Plan& plan);
+  void end(RequestId id, FinishReason reason);
+  void fail_step(const sched::Plan& plan, const Error& error);
+
+  Parts parts_;
+  BlockMemory memory_;
+  sched::Scheduler scheduler_;
+  std::unordered_map<RequestId, std::unique_ptr<Sequence>> sequences_;
+  std::vector<RequestId> left_queue_;
+
+  // Of the step; kept to be reused.
+  std::vector<model::SpanInput> spans_;
+  AlignedBuffer logits_;
+  struct Row {
+    Sequence* sequence;
+    int64_t row;       // in logits_
+    int64_t position;  // of the token whose logits they are
+    Sampled sampled;
+  };
+  std::vector<Row> rows_;
+  EngineStats stats_;
+};
+
+}  // namespace toccata::engine

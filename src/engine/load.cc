@@ -1,0 +1,129 @@
+// Engine::start: from options to a running engine.
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <string>
+
+#include "engine/core.h"
+#include "engine/threaded_engine.h"
+#include "toccata/engine.h"
+
+namespace toccata {
+namespace {
+
+constexpr int64_t kBlock = kv::PrefixCache::kBlock;
+constexpr int64_t kMostChunk = 512;
+constexpr int64_t kPromptLogitRows = 64;
+
+Status check(const EngineOptions& o) {
+  const auto refuse = [](std::string what) { return fail(ErrorCode::kInvalidArgument, std::move(what)); };
+  if (o.threads < 0 || o.threads > 1024) return refuse("threads must be 0 to 1024");
+  if (o.context < 0) return refuse("the context must be 0 or more tokens");
+  if (o.max_sequences < 1 || o.max_sequences > 4096) return refuse("max_sequences must be 1 to 4096");
+  if (o.max_waiting < 1) return refuse("max_waiting must be 1 or more");
+  if (o.max_waiting_tokens < 1) return refuse("max_waiting_tokens must be 1 or more");
+  if (o.chunk_size < 0 || o.chunk_size > 65536) return refuse("the chunk size must be 0 to 65536");
+  if (!(o.itl_target_ms >= 0 && o.itl_target_ms <= 1e6)) return refuse("the ITL target must be 0 to 1000000 ms");
+  return {};
+}
+
+Result<DType> cache_type(const std::string& name, const char* which) {
+  if (name == "f16") return DType::kF16;
+  if (name == "bf16") return DType::kBF16;
+  if (name == "f32") return DType::kF32;
+  return fail(ErrorCode::kInvalidArgument,
+              std::string("the ") + which + " cache cannot be '" + name + "'; use f16, bf16 or f32");
+}
+
+// MemAvailable of the system, or what the control group leaves if that is less. 0: unknown.
+uint64_t available_memory() {
+  uint64_t bytes = 0;
+  std::ifstream info("/proc/meminfo");
+  for (std::string line; std::getline(info, line);) {
+    unsigned long long kib = 0;
+    if (std::sscanf(line.c_str(), "MemAvailable: %llu kB", &kib) == 1) bytes = uint64_t{kib} * 1024;
+  }
+  uint64_t limit = 0, used = 0;
+  std::ifstream max("/sys/fs/cgroup/memory.max"), current("/sys/fs/cgroup/memory.current");
+  if (max >> limit && current >> used) bytes = std::min(bytes, limit > used ? limit - used : 0);
+  return bytes;
+}
+
+// Blocks of the pool, and the context that follows where the options leave it open.
+Result<int64_t> pool_blocks(const EngineOptions& o, const kv::Layout& layout, int64_t model_context, int64_t& context) {
+  const uint64_t block_bytes = uint64_t{layout.bytes_per_token()} * static_cast<uint64_t>(kBlock);
+  const uint64_t memory = o.kv_memory > 0 ? o.kv_memory : available_memory() / 2;
+  const int64_t wanted = o.context > 0 ? o.context : model_context;
+  const int64_t most = (wanted + kBlock - 1) / kBlock * o.max_sequences;
+  const int64_t blocks = static_cast<int64_t>(std::min<uint64_t>(memory / block_bytes, static_cast<uint64_t>(most)));
+  if (blocks < 1) {
+    return fail(ErrorCode::kInvalidArgument, "a KV cache of " + std::to_string(memory) +
+                                                 " bytes holds no block of 32 tokens (" + std::to_string(block_bytes) +
+                                                 " bytes); give it more memory");
+  }
+  if (o.context > blocks * kBlock) {
+    return fail(ErrorCode::kInvalidArgument, "a KV cache of " + std::to_string(memory) + " bytes holds " +
+                                                 std::to_string(blocks * kBlock) +
+                                                 " tokens, less than the context of " + std::to_string(o.context) +
+                                                 "; lower one or raise the other");
+  }
+  context = std::min(wanted, blocks * kBlock);
+  return blocks;
+}
+
+Result<engine::Parts> load(const EngineOptions& o) {
+  if (o.model.empty()) return fail(ErrorCode::kInvalidArgument, "no model file given");
+  Result<std::shared_ptr<const gguf::File>> file = gguf::File::open(o.model);
+  if (!file) return tl::unexpected(file.error());
+  Result<std::unique_ptr<Tokenizer>> tokenizer = Tokenizer::from_gguf(**file);
+  if (!tokenizer) return tl::unexpected(tokenizer.error());
+  const Result<DType> k_type = cache_type(o.cache_type_k, "K"), v_type = cache_type(o.cache_type_v, "V");
+  if (!k_type) return tl::unexpected(k_type.error());
+  if (!v_type) return tl::unexpected(v_type.error());
+
+  engine::Parts parts;
+  parts.scheduler.max_sequences = o.max_sequences;
+  parts.scheduler.max_rows = o.max_sequences + std::max(kMostChunk, o.chunk_size);
+  parts.scheduler.max_prompt_logit_rows = kPromptLogitRows;
+  parts.scheduler.chunked = o.chunked_prefill;
+  parts.scheduler.chunk_size = o.chunk_size;
+  parts.scheduler.itl_target = o.itl_target_ms * 1e-3;
+  parts.prefix_caching = o.prefix_caching;
+
+  model::RunnerOptions run;
+  run.threads = o.threads;
+  run.max_rows = parts.scheduler.max_rows;
+  run.max_logit_rows = o.max_sequences + kPromptLogitRows;
+  run.k_type = *k_type;
+  run.v_type = *v_type;
+  Result<std::unique_ptr<model::ModelRunner>> runner = model::ModelRunner::load(*file, run);
+  if (!runner) return tl::unexpected(runner.error());
+  const model::ModelConfig& config = (*runner)->config();
+  if ((*tokenizer)->vocab_size() > config.vocab) {
+    return fail(ErrorCode::kInvalidFile, "'" + o.model + "': the tokenizer has " +
+                                             std::to_string((*tokenizer)->vocab_size()) +
+                                             " tokens, but the output layer only " + std::to_string(config.vocab));
+  }
+  parts.info = {config.name, config.architecture, 0, static_cast<int32_t>(config.vocab)};
+  const Result<int64_t> blocks = pool_blocks(o, (*runner)->kv_layout(), config.context_length, parts.info.context);
+  if (!blocks) return tl::unexpected(blocks.error());
+  Result<kv::Pool> pool = kv::Pool::create((*runner)->kv_layout(), *blocks);
+  if (!pool) return tl::unexpected(pool.error());
+  parts.pool = std::make_unique<kv::Pool>(std::move(*pool));
+  parts.runner = std::move(*runner);
+  parts.tokenizer = std::move(*tokenizer);
+  return parts;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Engine>> Engine::start(const EngineOptions& options) {
+  if (Status s = check(options); !s) return tl::unexpected(s.error());
+  Result<engine::Parts> parts = load(options);
+  if (!parts) return tl::unexpected(parts.error());
+  Result<std::unique_ptr<engine::Core>> core = engine::Core::create(std::move(*parts));
+  if (!core) return tl::unexpected(core.error());
+  return engine::start_engine(std::move(*core), {options.max_waiting, options.max_waiting_tokens});
+}
+
+}  // namespace toccata

@@ -1,0 +1,60 @@
+// One request inside the engine: its text, its blocks, and what turns its logits into an answer.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kv/prefix_cache.h"
+#include "sampling/sampler.h"
+#include "sampling/stop.h"
+#include "text/tokenizer/tokenizer.h"
+#include "toccata/request.h"
+
+namespace toccata::engine {
+
+class Sequence {
+ public:
+  Sequence(RequestId id, Request request, std::shared_ptr<RequestListener> listener, const Tokenizer& tokenizer,
+           int32_t vocab, int64_t context, double now);
+
+  const RequestId id;
+  const Request request;
+  const std::shared_ptr<RequestListener> listener;
+  const int64_t prompt_size;
+
+  std::vector<int32_t> tokens;  // prompt and answer
+  Sampler sampler;
+
+  // KV cache; kept by BlockMemory.
+  kv::BlockHash root;
+  std::vector<kv::BlockId> blocks;
+  std::vector<kv::BlockHash> hashes;  // of the full blocks of `tokens`, as far as they were needed
+  int64_t computed = 0;               // tokens whose K and V are in the blocks
+  size_t published = 0;               // blocks at the front that were offered to the prefix cache
+
+  // Prompt log-probabilities: entry i belongs to prompt token i + 1; the first `scored` are known.
+  std::vector<TokenOutput> prompt_scores;
+  int64_t scored = 0;
+  bool wants_prompt_scores() const { return request.prompt_logprobs >= 0 && scored < prompt_size - 1; }
+
+  // Takes a drawn token: delivers it, or ends the answer. True: finish() must be called with `reason`.
+  bool take(const Sampled& sampled, double now, FinishReason& reason);
+  void deliver_prompt_scores();
+  void admitted(double now);  // to a step; the first time counts
+  bool started() const { return started_; }
+  void finish(FinishReason reason, double now);
+
+  RequestReport report;
+
+ private:
+  const Tokenizer& tokenizer_;
+  int64_t most_tokens_;  // prompt and answer
+  StreamDecoder decoder_;
+  StopMatcher stop_;
+  double submitted_ = 0, first_step_ = 0, last_token_ = 0;
+  bool started_ = false;
+};
+
+}  // namespace toccata::engine

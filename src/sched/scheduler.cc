@@ -1,0 +1,185 @@
+#include "sched/scheduler.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.h"
+
+namespace toccata::sched {
+namespace {
+
+constexpr int64_t kLargestChunk = 512;
+
+}  // namespace
+
+void Plan::clear() {
+  slices.clear();
+  admitted.clear();
+  preempted.clear();
+  expired.clear();
+  shape = {};
+  predicted_seconds = 0.0;
+}
+
+Scheduler::Scheduler(const Options& options, Memory& memory) : options_(options), memory_(memory) {
+  TOCCATA_CHECK(options.max_sequences >= 1 && options.max_rows > options.max_sequences);
+}
+
+void Scheduler::add(const Arrival& a) {
+  TOCCATA_CHECK(a.tokens >= 1 && !sequences_.contains(a.id));
+  Sequence s;
+  s.rank = {a.time + a.priority * options_.ageing_seconds, a.id};
+  s.deadline = a.deadline;
+  s.tokens = s.prompt = a.tokens;
+  s.prompt_logits = a.prompt_logits;
+  sequences_.emplace(a.id, s);
+  waiting_.insert(s.rank);
+  if (std::isfinite(a.deadline)) deadlines_.insert({a.deadline, a.id});
+}
+
+void Scheduler::remove(SequenceId id) {
+  const auto found = sequences_.find(id);
+  if (found == sequences_.end()) return;
+  const Sequence& s = found->second;
+  (s.running ? running_ : waiting_).erase(s.rank);
+  if (s.running) memory_.release(id);
+  deadlines_.erase({s.deadline, id});
+  std::erase_if(plan_.slices, [id](const Slice& slice) { return slice.id == id; });
+  sequences_.erase(found);
+}
+
+void Scheduler::expire(double now) {
+  while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
+    const SequenceId id = deadlines_.begin()->second;
+    plan_.expired.push_back(id);
+    remove(id);
+  }
+}
+
+const Plan& Scheduler::plan(double now) {
+  plan_.clear();
+  prompt_logit_rows_ = 0;
+  expire(now);
+  plan_decodes();
+  plan_prefills();
+  admit();
+  return plan_;
+}
+
+void Scheduler::completed(double) {
+  for (const Slice& slice : plan_.slices) at(slice.id).computed += slice.count;
+}
+
+void Scheduler::append(SequenceId id) { ++at(id).tokens; }
+
+int64_t Scheduler::rows_left() const { return options_.max_rows - plan_.shape.prefill_tokens - plan_.shape.decodes; }
+
+void Scheduler::slice(SequenceId id, int64_t count) {
+  Sequence& s = at(id);
+  if (decoding(s)) {
+    plan_.shape.add_decode(s.computed);
+  } else {
+    plan_.shape.add_prefill(s.computed, count);
+  }
+  if (s.prompt_logits && s.computed < s.prompt) prompt_logit_rows_ += count;
+  plan_.slices.push_back({id, s.computed, count, s.computed + count == s.tokens});
+}
+
+void Scheduler::preempt(SequenceId id) {
+  Sequence& s = at(id);
+  memory_.release(id);
+  running_.erase(s.rank);
+  waiting_.insert(s.rank);
+  s.running = false;
+  s.computed = 0;
+  plan_.preempted.push_back(id);
+}
+
+// Reserves, at the cost of those that come after `id` and have no slice yet. False: `id` has to do without.
+bool Scheduler::make_room(SequenceId id, int64_t tokens) {
+  while (!memory_.reserve(id, tokens)) {
+    const SequenceId last = running_.rbegin()->second;
+    const bool planned =
+        std::any_of(plan_.slices.begin(), plan_.slices.end(), [last](const Slice& slice) { return slice.id == last; });
+    if (last == id || planned) return false;
+    preempt(last);
+  }
+  return true;
+}
+
+void Scheduler::plan_decodes() {
+  for (auto it = running_.begin(); it != running_.end();) {
+    const SequenceId id = it->second;
+    const Sequence& s = at(id);
+    if (!decoding(s)) {
+      ++it;
+      continue;
+    }
+    const Rank rank = *it;
+    if (make_room(id, s.tokens)) {
+      slice(id, 1);
+    } else {
+      preempt(id);
+    }
+    it = running_.upper_bound(rank);
+  }
+}
+
+int64_t Scheduler::chunk_for(const Sequence& s) const {
+  const int64_t chunk = options_.chunk_size > 0 ? options_.chunk_size : kLargestChunk;
+  int64_t n = std::min({s.remaining(), chunk - plan_.shape.prefill_tokens, rows_left()});
+  if (s.prompt_logits) n = std::min(n, options_.max_prompt_logit_rows - prompt_logit_rows_);
+  return std::max<int64_t>(n, 0);
+}
+
+void Scheduler::plan_prefills() {
+  for (auto it = running_.begin(); it != running_.end();) {
+    const Rank rank = *it;
+    const SequenceId id = it->second;
+    const Sequence& s = at(id);
+    const int64_t n = decoding(s) ? 0 : chunk_for(s);
+    if (n > 0) {
+      if (make_room(id, s.computed + n)) {
+        slice(id, n);
+      } else if (plan_.slices.empty()) {
+        preempt(id);
+      }
+    }
+    it = running_.upper_bound(rank);
+  }
+}
+
+// Blocks that the running sequences will still take for the tokens they have and one more.
+int64_t Scheduler::promised() const {
+  int64_t blocks = 0;
+  for (const Rank& r : running_) blocks += memory_.needed(r.second, sequences_.at(r.second).tokens + 1);
+  return blocks;
+}
+
+void Scheduler::admit() {
+  if (!plan_.preempted.empty()) return;
+  while (!waiting_.empty() && running() < options_.max_sequences) {
+    const SequenceId id = waiting_.begin()->second;
+    Sequence& s = at(id);
+    if (chunk_for(s) == 0) return;
+    s.computed = memory_.attach(id);
+    if (promised() + memory_.needed(id, s.tokens + 1) > memory_.available() && !running_.empty()) {
+      memory_.release(id);
+      s.computed = 0;
+      return;
+    }
+    const int64_t n = chunk_for(s);
+    if (!memory_.reserve(id, s.computed + n)) {
+      memory_.release(id);
+      s.computed = 0;
+      return;
+    }
+    waiting_.erase(waiting_.begin());
+    running_.insert(s.rank);
+    s.running = true;
+    plan_.admitted.push_back(id);
+    slice(id, n);
+  }
+}
+
+}  // namespace toccata::sched

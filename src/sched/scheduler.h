@@ -1,0 +1,115 @@
+// Which tokens run in the next step. Pure policy on ids, counts and times: it knows no model, no thread, no clock and
+// no KV pointer, so the engine, the tests and a simulator run the same code.
+//
+// One order rules all: rank = arrival time + priority * ageing_seconds, lower first. Two requests' ranks never change
+// places while they wait, yet a waiting request gains on every later one, so nobody starves. Requests are admitted and
+// read in this order; when blocks run out, the last one in it is preempted.
+//
+// A step: every running decode first; then prompts, a chunk of each as far as the budget goes, the first in rank first;
+// then waiting requests, as long as there are budget, places (max_sequences) and blocks for their whole text. A
+// preempted sequence gives up its blocks and waits under its old rank; what it had computed is, as far as it survives
+// in the prefix cache, not computed again.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <set>
+#include <span>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "sched/cost_model.h"
+#include "sched/memory.h"
+
+namespace toccata::sched {
+
+struct Options {
+  int64_t max_sequences = 32;
+  int64_t max_rows = 544;              // tokens of one step; at least max_sequences + 1
+  int64_t max_prompt_logit_rows = 64;  // prompt tokens per step whose logits are wanted
+  bool chunked = true;                 // false: prompts are read in steps of their own, decodes wait
+  int64_t chunk_size = 0;              // prompt tokens per step; 0: chosen by the cost model
+  double itl_target = 0.0;             // seconds
+  double ageing_seconds = 10.0;        // waiting that makes up for one level of priority
+};
+
+struct Arrival {
+  SequenceId id = 0;
+  int64_t tokens = 0;  // of the prompt, at least 1
+  int32_t priority = 0;
+  double time = 0.0;
+  double deadline = std::numeric_limits<double>::infinity();
+  bool prompt_logits = false;  // logits of all its prompt's rows are wanted
+};
+
+// Tokens [first, first + count) of a sequence. last: they end with its last known token, so the next one is drawn.
+struct Slice {
+  SequenceId id = 0;
+  int64_t first = 0, count = 0;
+  bool last = false;
+};
+
+struct Plan {
+  std::vector<Slice> slices;  // decodes first
+  std::vector<SequenceId> admitted, preempted;
+  std::vector<SequenceId> expired;  // past their deadline, removed
+  StepShape shape;
+  double predicted_seconds = 0.0;
+  void clear();
+};
+
+class Scheduler {
+ public:
+  // The memory must outlive the scheduler.
+  Scheduler(const Options& options, Memory& memory);
+
+  void add(const Arrival& arrival);
+  // Finished or cancelled, in whatever state; its memory is released. Unknown ids are ignored.
+  void remove(SequenceId id);
+
+  // Decides the next step and reserves its memory. An empty plan: nothing to run.
+  const Plan& plan(double now);
+  // The planned step has run. Call before append() and remove().
+  void completed(double seconds);
+  void append(SequenceId id);  // one more token is known
+
+  int64_t running() const { return static_cast<int64_t>(running_.size()); }
+  int64_t waiting() const { return static_cast<int64_t>(waiting_.size()); }
+  bool idle() const { return running_.empty() && waiting_.empty(); }
+
+ private:
+  using Rank = std::pair<double, SequenceId>;
+  struct Sequence {
+    Rank rank;
+    double deadline = 0;
+    int64_t tokens = 0, computed = 0;
+    int64_t prompt = 0;  // tokens when it arrived
+    bool running = false, prompt_logits = false;
+    int64_t remaining() const { return tokens - computed; }
+  };
+
+  Sequence& at(SequenceId id) { return sequences_.at(id); }
+  bool decoding(const Sequence& s) const { return s.remaining() == 1 && s.tokens > s.prompt; }
+  void expire(double now);
+  void plan_decodes();
+  void plan_prefills();
+  void admit();
+  bool make_room(SequenceId id, int64_t tokens);
+  void preempt(SequenceId id);
+  int64_t chunk_for(const Sequence& s) const;
+  void slice(SequenceId id, int64_t count);
+  int64_t rows_left() const;
+  int64_t promised() const;
+
+  Options options_;
+  Memory& memory_;
+  std::unordered_map<SequenceId, Sequence> sequences_;
+  std::set<Rank> waiting_;
+  std::set<Rank> running_;
+  std::set<Rank> deadlines_;
+  Plan plan_;
+  int64_t prompt_logit_rows_ = 0;  // of the plan
+};
+
+}  // namespace toccata::sched
