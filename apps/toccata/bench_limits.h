@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "toccata/result.h"
 #include "loaded_model.h"
+#include "toccata/result.h"
 
 namespace toccata::cli {
 

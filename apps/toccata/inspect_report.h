@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "toccata/result.h"
 #include "format/gguf/gguf.h"
 #include "model/config.h"
+#include "toccata/result.h"
 
 namespace toccata::cli {
 

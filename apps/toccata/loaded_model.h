@@ -4,12 +4,12 @@
 #include <memory>
 #include <optional>
 
-#include "toccata/result.h"
 #include "engine/session.h"
 #include "format/gguf/gguf.h"
 #include "model/runner.h"
 #include "options.h"
 #include "text/tokenizer/tokenizer.h"
+#include "toccata/result.h"
 
 namespace toccata::cli {
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "arg_parser.h"
-#include "toccata/result.h"
 #include "model/runner.h"
+#include "toccata/result.h"
 #include "toccata/sampling_params.h"
 
 namespace toccata::cli {

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "base/aligned_buffer.h"
-#include "toccata/result.h"
 #include "kernels/attn.h"
+#include "toccata/result.h"
 
 namespace toccata::attention {
 

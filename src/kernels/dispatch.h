@@ -4,10 +4,10 @@
 #include <string_view>
 #include <vector>
 
-#include "toccata/result.h"
 #include "kernels/attn.h"
 #include "kernels/matmul.h"
 #include "kernels/vec.h"
+#include "toccata/result.h"
 
 namespace toccata::kernels {
 

@@ -6,15 +6,14 @@
 // sum ever crosses lanes, and one element's value is one chain over k in ascending block order. That chain
 // is the same for every row count, tile, thread count and instruction set:
 //
-//   32-element formats (Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 IQ4_NL MXFP4), activations q8_32, block b ascending:
-//     acc = fma(dw[b] * da[b], float(isum[b]), acc)          isum: exact integer sum of code * qa, codes
-//                                                            centred where the format has an offset
-//     acc = fma(mw[b], da[b] * float(bsum[b]), acc)          only formats with a minimum; bsum = sum of qa
-//   256-element formats (Q2_K..Q6_K IQ4_XS), activations q8_256, super-block b ascending:
-//     acc = fma(dw[b] * da[b], float(isum[b]), acc)          isum: exact, the weights' sub-block scales and the
-//                                                            activations' integer steps (act_layout.h) included
-//     acc = fma(-(mw[b] * da[b]), float(msum[b]), acc)       only Q2_K Q4_K Q5_K; msum = sum of min_j * step_j * bsum_j
-//   F32 F16 BF16, activations f32, k ascending:  acc = fma(float(w[k]), a[k], acc)
+//   quantised formats, runs of 32 elements b ascending:
+//     acc = fma(ds[b] * da[b], float(isum[b]), acc)
+//     acc = fma(dm[b], da[b] * float(asum[b]), acc)          only formats with a minimum; Q2_K: for each 16 elements
+//   isum: the exact integer sum of value * qa over the run, values centred where the format has an offset, and
+//   multiplied by the sub-block's integer scale in Q6_K Q3_K Q2_K IQ4_XS. ds: the block's scale; in Q4_K Q5_K times the
+//   integer scale of the run. dm: the block's minimum (Q4_1 Q5_1), or minus its scale of minima times the sub-block's
+//   integer. These products of a scale with an integer are exact in f32. qa, da: kernels/act_layout.h; asum = sum of
+//   qa. F32 F16 BF16, activations f32, k ascending:  acc = fma(float(w[k]), a[k], acc)
 //
 // acc starts at +0. Products written a * b are rounded to f32 before the fma. float(int32) rounds to nearest.
 #pragma once
@@ -28,13 +27,13 @@ namespace toccata::kernels {
 
 inline constexpr int kGroupRows = 16;  // output rows per packed group
 
-enum class ActKind : uint8_t { kF32, kQ8_32, kQ8_256 };
+enum class ActKind : uint8_t { kF32, kQ8, kQ16 };
 inline constexpr int kActKinds = 3;
 
 // Activation form that a weight type is multiplied with.
 ActKind act_kind(DType weight);
 
-// Bytes of one activation row; a multiple of 64. cols: a multiple of 32 (kQ8_32) or 256 (kQ8_256). A row holds
+// Bytes of one activation row; a multiple of 64. cols: a multiple of 32 unless kF32. A row holds
 // everything a product needs (codes, scales, sums) and depends on that token only. Layout: kernels/act_layout.h.
 size_t act_row_bytes(ActKind kind, int64_t cols);
 
@@ -59,9 +58,8 @@ void pack_group(DType type, const std::byte* src, int64_t cols, int64_t valid, s
 void unpack_row(const PackedMatrix& w, int64_t row, float* dst);
 
 struct MatmulKernels {
-  // x: cols floats -> one activation row at dst (act_row_bytes). kQ8_32: scale d = amax / 127 per block,
-  // codes = x * (127 / amax) rounded to nearest even; a block of zeros has d = 0. kQ8_256: d = amax / (127 * 8) per
-  // 256, step s = ceil(amax of the 32 * (8 / amax)) in 1..8, codes = x * ((127 * 8 / amax) / s) rounded likewise.
+  // x: cols floats -> one activation row at dst (act_row_bytes). Per run of 32: scale d = amax / most, with most = 127
+  // (kQ8) or 16383 (kQ16), codes = x * (most / amax) rounded to nearest even; a run of zeros has d = 0.
   void (*quantize_act)(ActKind kind, const float* x, int64_t cols, std::byte* dst);
 
   // Groups [group_begin, group_end) of W times `rows` activation rows (act_stride bytes apart; see act_kind).

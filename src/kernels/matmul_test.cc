@@ -32,12 +32,12 @@ std::vector<double> read_act(ActKind kind, const std::byte* row, int64_t cols) {
   for (int64_t k = 0; k < cols; ++k) {
     if (kind == ActKind::kF32) {
       y.push_back(static_cast<double>(reinterpret_cast<const float*>(row)[k]));
-    } else if (kind == ActKind::kQ8_32) {
-      const auto& b = reinterpret_cast<const ActBlock32*>(row)[k / 32];
+    } else if (kind == ActKind::kQ8) {
+      const auto& b = reinterpret_cast<const ActBlock8*>(row)[k / 32];
       y.push_back(static_cast<double>(b.d) * b.q[k % 32]);
     } else {
-      const auto& b = reinterpret_cast<const ActBlock256*>(row)[k / 256];
-      y.push_back(static_cast<double>(b.d) * b.step[k % 256 / 32][0] * b.q[k % 256]);
+      const auto& b = reinterpret_cast<const ActBlock16*>(row)[k / 32];
+      y.push_back(static_cast<double>(b.d) * b.q[act16_index(static_cast<int>(k % 32))]);
     }
   }
   return y;
@@ -48,7 +48,7 @@ class QuantizeAct : public ::testing::TestWithParam<ActKind> {};
 TEST_P(QuantizeAct, IsWithinHalfAStep) {
   std::mt19937 rng(1);
   const int64_t cols = 512;
-  const int64_t block = GetParam() == ActKind::kQ8_32 ? 32 : 256;
+  const double most = GetParam() == ActKind::kQ8 ? 127 : 16383;
   auto x = normals(cols, rng);
   for (size_t i = 0; i < x.size(); ++i) x[i] *= static_cast<float>(1 + i / 32 * 5 % 11);  // runs of different size
   Aligned row(act_row_bytes(GetParam(), cols));
@@ -61,15 +61,13 @@ TEST_P(QuantizeAct, IsWithinHalfAStep) {
     return m;
   };
   for (int64_t k = 0; k < cols; ++k) {
-    // A run's step is at most one unit (an eighth of the block's scale) larger than the run needs.
-    const double unit = block == 32 ? 0 : amax(k / block * block, block) / kActSteps;
-    const double scale = (amax(k / 32 * 32, 32) + unit) / 127;
+    const double scale = amax(k / 32 * 32, 32) / most;
     const auto i = static_cast<size_t>(k);
-    EXPECT_LE(std::abs(y[i] - static_cast<double>(x[i])), scale * 0.50001) << k;
+    EXPECT_LE(std::abs(y[i] - static_cast<double>(x[i])), scale * 0.5001) << k;
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, QuantizeAct, ::testing::Values(ActKind::kQ8_32, ActKind::kQ8_256));
+INSTANTIATE_TEST_SUITE_P(Kinds, QuantizeAct, ::testing::Values(ActKind::kQ8, ActKind::kQ16));
 
 class Matmul : public ::testing::TestWithParam<int> {
  protected:

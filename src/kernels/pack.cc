@@ -137,20 +137,35 @@ void pack_floats(const uint8_t* src, int64_t cols, int64_t valid, uint8_t* dst) 
 }  // namespace
 
 ActKind act_kind(DType weight) {
-  const int elems = pack_layout(weight).elems;
-  return elems == 1 ? ActKind::kF32 : elems == 32 ? ActKind::kQ8_32 : ActKind::kQ8_256;
+  switch (weight) {
+    case DType::kF32:
+    case DType::kF16:
+    case DType::kBF16:
+      return ActKind::kF32;
+    case DType::kQ4_0:
+    case DType::kQ4_1:
+    case DType::kQ5_0:
+    case DType::kQ5_1:
+    case DType::kQ4_K:
+    case DType::kQ5_K:
+    case DType::kMXFP4:
+      return ActKind::kQ8;
+    case DType::kQ8_0:
+    case DType::kQ2_K:
+    case DType::kQ3_K:
+    case DType::kQ6_K:
+    case DType::kIQ4_NL:
+    case DType::kIQ4_XS:
+      return ActKind::kQ16;
+  }
+  return ActKind::kF32;
 }
 
 size_t act_row_bytes(ActKind kind, int64_t cols) {
-  TOCCATA_CHECK(cols >= 0);
+  TOCCATA_CHECK(cols >= 0 && (kind == ActKind::kF32 || cols % 32 == 0));
   const auto n = static_cast<size_t>(cols);
   if (kind == ActKind::kF32) return round_up(n * sizeof(float));
-  if (kind == ActKind::kQ8_32) {
-    TOCCATA_CHECK(n % 32 == 0);
-    return round_up(n / 32 * sizeof(ActBlock32));
-  }
-  TOCCATA_CHECK(n % 256 == 0);
-  return round_up(n / 256 * sizeof(ActBlock256));
+  return round_up(n / 32 * (kind == ActKind::kQ8 ? sizeof(ActBlock8) : sizeof(ActBlock16)));
 }
 
 size_t packed_group_bytes(DType type, int64_t cols) {

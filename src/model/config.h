@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "toccata/result.h"
 #include "format/gguf/gguf.h"
+#include "toccata/result.h"
 
 namespace toccata::model {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "toccata/result.h"
 #include "format/gguf/gguf.h"
+#include "toccata/result.h"
 
 namespace toccata::model {
 

@@ -99,8 +99,8 @@ Status Decoder::allocate() {
   get(attn_, rows * static_cast<size_t>(q_dim) * sizeof(float));
   get(branch_, rows * dim_width_ * sizeof(float));
   get(gate_up_, rows * 2 * ff_width_ * sizeof(float));
-  // Rounded up to a whole super-block: widths that are no multiple of 256 never meet a 256-element format.
-  const int64_t act_cols = (widest + 255) / 256 * 256;
+  // Rounded up to a whole run: widths that are no multiple of 32 never meet a quantised format.
+  const int64_t act_cols = (widest + 31) / 32 * 32;
   for (int k = 0; k < kernels::kActKinds; ++k) {
     get(act_[k], rows * kernels::act_row_bytes(static_cast<kernels::ActKind>(k), act_cols));
   }

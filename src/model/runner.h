@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "attention/attention.h"
-#include "toccata/result.h"
 #include "base/thread_pool.h"
 #include "format/gguf/gguf.h"
 #include "kv/pool.h"
 #include "model/config.h"
+#include "toccata/result.h"
 
 namespace toccata::model {
 

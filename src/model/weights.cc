@@ -65,10 +65,8 @@ Status WeightLoader::matrix(const std::string& name, int64_t rows, int64_t cols,
     return fail(ErrorCode::kInvalidFile, "tensor '" + name + "' has shape " + shape_text(t->dims) + ", but [" +
                                              std::to_string(cols) + ", " + std::to_string(rows) + "] is needed");
   }
-  // Activations are quantised in blocks of 32 or 256; the loader's formats with such blocks fulfil this by themselves.
-  const int block = kernels::act_kind(t->type) == kernels::ActKind::kQ8_256  ? 256
-                    : kernels::act_kind(t->type) == kernels::ActKind::kQ8_32 ? 32
-                                                                             : 1;
+  // Activations are quantised in runs of 32; the loader's quantised formats fulfil this by themselves.
+  const int block = kernels::act_kind(t->type) == kernels::ActKind::kF32 ? 1 : 32;
   if (cols % block != 0) {
     return fail(ErrorCode::kInvalidFile, "tensor '" + name + "' has rows of " + std::to_string(cols) +
                                              " elements, which is no multiple of " + std::to_string(block));

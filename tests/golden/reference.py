@@ -9,11 +9,9 @@ import tempfile
 
 import models
 
-# Eight-bit activations are noisy at a few sensitive positions: 3 of the 30 logits cases exceed check_refs.py's default
-# bound of 0.25 there (worst: Gemma 3, 0.39). Until activations are finer, single positions get room, and the mean over
-# all positions of a file is held near what was measured (0.05 to 0.104) instead.
-POSITION_BOUND = 0.45
-MEAN_BOUND = 0.12
+# Besides check_refs.py's bound for each position: the mean over all positions of a file. Measured with eight-bit and
+# fourteen-bit activations: SmolLM2 0.087, Gemma 3 0.064, Qwen2.5-Coder 0.034.
+MEAN_BOUND = 0.1
 
 CHECK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "reference", "check_refs.py")
 
@@ -43,8 +41,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         out = os.path.join(folder, "out.jsonl")
         subprocess.run([toccata, "eval", "-m", model, "--cases", reference, "--out", out], check=True)
-        tolerance = ["--tol", f"logit_mean={POSITION_BOUND}"] if logits else []
-        code = subprocess.run([sys.executable, CHECK, reference, out, *tolerance]).returncode
+        code = subprocess.run([sys.executable, CHECK, reference, out]).returncode
         if logits:
             mean = mean_difference(content, out)
             print(f"mean difference of log-probabilities {mean:.4f}, bound {MEAN_BOUND}")

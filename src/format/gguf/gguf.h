@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/mapped_file.h"
-#include "toccata/result.h"
 #include "tensor/dtype.h"
+#include "toccata/result.h"
 
 namespace toccata::gguf {
 

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "toccata/result.h"
 #include "format/gguf/cursor.h"
 #include "format/gguf/gguf.h"
+#include "toccata/result.h"
 
 namespace toccata::gguf {
 

@@ -7,8 +7,8 @@
 
 #include <boost/json/fwd.hpp>
 
-#include "toccata/result.h"
 #include "text/chat_template/chat_template.h"
+#include "toccata/result.h"
 
 namespace toccata {
 

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "toccata/result.h"
 #include "format/gguf/gguf.h"
+#include "toccata/result.h"
 
 namespace toccata {
 

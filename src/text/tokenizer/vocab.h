@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "toccata/result.h"
 #include "text/tokenizer/vocab_data.h"
+#include "toccata/result.h"
 
 namespace toccata {
 

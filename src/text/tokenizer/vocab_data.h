@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "toccata/result.h"
 #include "text/tokenizer/tokenizer.h"
+#include "toccata/result.h"
 
 namespace toccata {
 

@@ -1,6 +1,6 @@
 // Products with F32, F16 and BF16 weights: lanes are output rows, one fma per k.
 #include "kernels/x86/avx2/matmul_codes.h"
-#include "kernels/x86/avx2/matmul_tile.h"
+#include "kernels/x86/avx2/matmul_run.h"
 #include "kernels/x86/avx2/matmul_types.h"
 
 namespace toccata::kernels::avx2 {

@@ -1,36 +1,23 @@
 // The inner loops of the quantised formats: a run of 32 elements, the 16 rows of a group, kTokens activation rows.
 //
-// Codes are unsigned bytes u = value + c of at most 6 bits. For a run of elements that share a scale, each int16 lane
-// starts at -c times the sum of its own activations (the two pair sums of act_layout.h, shifted), then adds one
-// vpmaddubsw per quad. Additions wrap modulo 2^16, and the true final sum, of the centred values, fits int16 (the
-// bounds stand in matmul_codes.h), so the result is exact whatever happens in between. One vpmaddwd then widens it
-// and multiplies by the sub-block scale, or by one. Compared with widening each quad this halves the instructions.
+// Narrow codes are unsigned bytes u = value + c of at most 5 bits. Each int16 lane starts at -c times the sum of its
+// own activations (the two pair sums of act_layout.h, shifted), then adds one vpmaddubsw per quad. Additions wrap
+// modulo 2^16, and the true final sum, of the centred values, fits int16 (the bounds stand in matmul_codes.h), so the
+// result is exact whatever happens in between. One vpmaddwd by 1 then widens it. Compared with widening each quad this
+// halves the instructions.
 //
-// Signed codes of 8 bits (Q8_0, IQ4): vpmaddubsw(|w|, sign(a, w)), widened at once: 2*128*127 = 32,512 fits.
+// Wide values are int16 and multiplied by vpmaddwd, two elements at a time, which for 8-bit codes costs what the bytes
+// would (vpsignb, vpmaddubsw, vpmaddwd, vpaddd for four). |sum| <= 32 * 4096 * 16383 < 2^31 (act_layout.h).
 //
-// Registers: 4 tokens take 8 lane sums, 2 weight vectors, a broadcast and two products. A quad then costs 6 loads for
+// Registers: 4 tokens take 8 sums, 2 or 4 weight vectors, a broadcast and two products. A quad then costs 6 loads for
 // 16 products and additions, which the two load ports keep up with. What is needed once per run lives in memory.
 #pragma once
 
 #include "kernels/act_layout.h"
-#include "kernels/x86/avx2/matmul_codes.h"
+#include "kernels/x86/avx2/matmul_panel.h"
 
 namespace toccata::kernels::avx2 {
 namespace {
-
-template <int kValue>
-struct Int {
-  static constexpr int value = kValue;
-};
-
-// body(Int<kBegin>) ... body(Int<kEnd - 1>), unrolled.
-template <int kBegin, int kEnd, class Body>
-TOCCATA_INLINE void unroll(Body&& body) {
-  if constexpr (kBegin < kEnd) {
-    body(Int<kBegin>{});
-    unroll<kBegin + 1, kEnd>(body);
-  }
-}
 
 // body(half, token) for both halves of each token's rows.
 template <int kTokens, class Body>
@@ -63,70 +50,148 @@ TOCCATA_INLINE const uint8_t* of_token(const T* p, int t, size_t act_stride) {
   return reinterpret_cast<const uint8_t*>(p) + static_cast<size_t>(t) * act_stride;
 }
 
-// The factor of a run's sums: the weights' scale, times the token's step where there is one (null: none).
-TOCCATA_INLINE __m256i run_factor(__m256i scale, const int16_t* step, int t, size_t act_stride) {
-  if (step == nullptr) return scale;
-  return _mm256_mullo_epi16(scale, broadcast4(of_token(step, t, act_stride)));
-}
+// The quads of a run with both nibbles of a vector used together: 0, 4, 1, 5, ...
+constexpr int interleaved(int i) { return i / 2 + i % 2 * 4; }
 
-// sum += scale * step * (kQuads quads from kFirst of the run). neg_sums, step: see act_layout.h.
-template <class W, class T, int kTokens, int kFirst>
-TOCCATA_INLINE void add_run(const uint8_t* run, const int8_t* q, const int16_t* neg_sums, const int16_t* step,
-                            size_t act_stride, const __m256i (&scale)[2], IntSums<kTokens>& sum) {
+// sum += the products of kQuads quads from kFirst of the run, with narrow codes.
+template <class W, int kTokens, int kFirst>
+TOCCATA_INLINE void add_narrow(const uint8_t* const (&codes)[2], const ActBlock8* a, size_t act_stride,
+                               IntSums<kTokens>& sum) {
+  using T = typename W::T;
   IntSums<kTokens> lane;
   unroll<0, kTokens>([&](auto t) TOCCATA_LAMBDA {
     __m256i start = _mm256_setzero_si256();
     if constexpr (T::kCentre > 0) {
-      start = _mm256_slli_epi16(broadcast4(of_token(neg_sums, t.value, act_stride)), T::kCentre);
+      start = _mm256_slli_epi16(broadcast4(of_token(a->neg_pair_sum, t.value, act_stride)), T::kCentre);
     }
     lane.v[0][t.value] = lane.v[1][t.value] = start;
   });
   unroll<0, T::kQuads>([&](auto i) TOCCATA_LAMBDA {
-    // With 8 quads in 4-bit vectors: 0, 4, 1, 5, ... so that both nibbles of a vector are used together.
-    constexpr int quad = T::kQuads == 8 ? i.value / 2 + i.value % 2 * 4 : kFirst + i.value;
-    __m256i w[2] = {W::template quad<quad>(run), W::template quad<quad>(run + 32)};
+    constexpr int quad = T::kQuads == 8 ? interleaved(i.value) : kFirst + i.value;
+    __m256i w[2] = {W::template quad<quad>(codes[0]), W::template quad<quad>(codes[1])};
     pin(w[0]), pin(w[1]);
     unroll<0, kTokens>([&](auto t) TOCCATA_LAMBDA {
-      const __m256i a = broadcast4(of_token(q + 4 * quad, t.value, act_stride));
+      const __m256i q = broadcast4(of_token(a->q + 4 * quad, t.value, act_stride));
       for (int h = 0; h < 2; ++h) {
-        lane.v[h][t.value] = _mm256_add_epi16(lane.v[h][t.value], _mm256_maddubs_epi16(w[h], a));
+        lane.v[h][t.value] = _mm256_add_epi16(lane.v[h][t.value], _mm256_maddubs_epi16(w[h], q));
         pin(lane.v[h][t.value]);
       }
     });
   });
   for_each<kTokens>([&](auto h, auto t) TOCCATA_LAMBDA {
-    const __m256i factor = run_factor(scale[h.value], step, t.value, act_stride);
     __m256i& s = sum.v[h.value][t.value];
-    s = _mm256_add_epi32(s, _mm256_madd_epi16(lane.v[h.value][t.value], factor));
+    const __m256i wide = _mm256_madd_epi16(lane.v[h.value][t.value], _mm256_set1_epi16(1));
+    s = kFirst == 0 ? wide : _mm256_add_epi32(s, wide);
     pin(s);
   });
 }
 
-// The same for signed codes, all 8 quads.
-template <class W, int kTokens>
-TOCCATA_INLINE void add_run_signed(const uint8_t* run, const int8_t* q, const int16_t* step, size_t act_stride,
-                                   const __m256i (&scale)[2], IntSums<kTokens>& sum) {
-  unroll<0, 8>([&](auto i) TOCCATA_LAMBDA {
-    constexpr int quad = i.value / 2 + i.value % 2 * 4;
-    __m256i w[2] = {W::template quad<quad>(run), W::template quad<quad>(run + 32)};
-    pin(w[0]), pin(w[1]);
-    __m256i magnitude[2] = {_mm256_abs_epi8(w[0]), _mm256_abs_epi8(w[1])};
-    pin(magnitude[0]), pin(magnitude[1]);
+// sum += the products of a quad of wide codes.
+template <class W, int kTokens, int kQuad>
+TOCCATA_INLINE void add_quad(const uint8_t* const (&codes)[2], const ActBlock16* a, size_t act_stride,
+                             IntSums<kTokens>& sum) {
+  Pairs w[2] = {W::template pairs<kQuad>(codes[0]), W::template pairs<kQuad>(codes[1])};
+  unroll<0, 2>([&](auto odd) TOCCATA_LAMBDA {
+    pin(w[0].v[odd.value]), pin(w[1].v[odd.value]);
     unroll<0, kTokens>([&](auto t) TOCCATA_LAMBDA {
-      const __m256i a = broadcast4(of_token(q + 4 * quad, t.value, act_stride));
+      const __m256i q = broadcast4(of_token(a->q + 4 * kQuad + 2 * odd.value, t.value, act_stride));
       for (int h = 0; h < 2; ++h) {
-        const __m256i pairs = _mm256_maddubs_epi16(magnitude[h], _mm256_sign_epi8(a, w[h]));
-        const __m256i factor = run_factor(scale[h], step, t.value, act_stride);
-        sum.v[h][t.value] = _mm256_add_epi32(sum.v[h][t.value], _mm256_madd_epi16(pairs, factor));
-        pin(sum.v[h][t.value]);
+        __m256i& s = sum.v[h][t.value];
+        s = _mm256_add_epi32(s, _mm256_madd_epi16(w[h].v[odd.value], q));
+        pin(s);
       }
     });
   });
 }
 
-template <int kTokens>
-TOCCATA_INLINE void clear(IntSums<kTokens>& sum) {
+// sum = the products of a run of wide codes.
+template <class W, int kTokens>
+TOCCATA_INLINE void add_wide(const uint8_t* const (&codes)[2], const ActBlock16* a, size_t act_stride,
+                             IntSums<kTokens>& sum) {
   for_each<kTokens>([&](auto h, auto t) TOCCATA_LAMBDA { sum.v[h.value][t.value] = _mm256_setzero_si256(); });
+  unroll<0, 8>([&](auto i) TOCCATA_LAMBDA { add_quad<W, kTokens, interleaved(i.value)>(codes, a, act_stride, sum); });
+}
+
+// The same where 16 elements, or all 32, have an integer scale. The sums are multiplied rather than the weights.
+template <class W, int kTokens>
+TOCCATA_INLINE void add_wide_scaled(const uint8_t* const (&codes)[2], const __m256i (&factors)[2][2],
+                                    const ActBlock16* a, size_t act_stride, IntSums<kTokens>& sum) {
+  using T = typename W::T;
+  constexpr int kQuads = 8 / T::kFactors;
+  unroll<0, T::kFactors>([&](auto f) TOCCATA_LAMBDA {
+    IntSums<kTokens> part;
+    unroll<0, kTokens>([&](auto t) TOCCATA_LAMBDA {
+      __m256i start = _mm256_setzero_si256();
+      if constexpr (T::kCentre > 0) {
+        static_assert(T::kFactors == 2);
+        start = _mm256_slli_epi32(broadcast4(of_token(a->neg_sum + f.value, t.value, act_stride)), T::kCentre);
+      }
+      part.v[0][t.value] = part.v[1][t.value] = start;
+    });
+    unroll<0, kQuads>([&](auto i) TOCCATA_LAMBDA {
+      constexpr int quad = kQuads == 8 ? interleaved(i.value) : 4 * f.value + i.value;
+      add_quad<W, kTokens, quad>(codes, a, act_stride, part);
+    });
+    for_each<kTokens>([&](auto h, auto t) TOCCATA_LAMBDA {
+      const __m256i scale = _mm256_srai_epi32(factors[h.value][f.value], 16);
+      const __m256i scaled = _mm256_mullo_epi32(part.v[h.value][t.value], scale);
+      __m256i& s = sum.v[h.value][t.value];
+      s = f.value == 0 ? scaled : _mm256_add_epi32(s, scaled);
+    });
+    keep_in_memory(sum);
+  });
+}
+
+// acc += one run of a block, the scales and minima included. act: the run's record of the first token.
+template <class W, int kTokens, bool kOdd>
+TOCCATA_INLINE void add_run(const uint8_t* block, int run, const uint8_t* act, size_t act_stride,
+                            FloatSums<kTokens>& acc) {
+  using T = typename W::T;
+  const uint8_t* const codes[2] = {W::codes(block, run, 0), W::codes(block, run, 1)};
+  IntSums<kTokens> sum;
+  keep_in_memory(acc);
+  if constexpr (T::kWide) {
+    const auto* a = reinterpret_cast<const ActBlock16*>(act);
+    if constexpr (T::kFactors > 0) {
+      __m256i factors[2][2];
+      W::template factors<kOdd>(block, run, 0, factors[0]);
+      W::template factors<kOdd>(block, run, 1, factors[1]);
+      add_wide_scaled<W, kTokens>(codes, factors, a, act_stride, sum);
+    } else {
+      add_wide<W, kTokens>(codes, a, act_stride, sum);
+    }
+  } else {
+    const auto* a = reinterpret_cast<const ActBlock8*>(act);
+    add_narrow<W, kTokens, 0>(codes, a, act_stride, sum);
+    if constexpr (T::kQuads == 4) {
+      keep_in_memory(sum);
+      add_narrow<W, kTokens, 4>(codes, a, act_stride, sum);
+    }
+  }
+  using Act = typename T::Act;
+  const __m256 ds[2] = {W::template scale<kOdd>(block, run, 0), W::template scale<kOdd>(block, run, 1)};
+  for_each<kTokens>([&](auto h, auto t) TOCCATA_LAMBDA {
+    const auto* a = reinterpret_cast<const Act*>(act + t.value * act_stride);
+    __m256& s = acc.v[h.value][t.value];
+    const __m256 scale = _mm256_mul_ps(ds[h.value], broadcast_f32(&a->d));
+    s = _mm256_fmadd_ps(scale, _mm256_cvtepi32_ps(sum.v[h.value][t.value]), s);
+  });
+  unroll<0, T::kMins>([&](auto i) TOCCATA_LAMBDA {
+    const __m256 dm[2] = {W::template min<kOdd, i.value>(block, run, 0), W::template min<kOdd, i.value>(block, run, 1)};
+    for_each<kTokens>([&](auto h, auto t) TOCCATA_LAMBDA {
+      const auto* a = reinterpret_cast<const Act*>(act + t.value * act_stride);
+      __m256 token_sum;
+      if constexpr (T::kWide) {
+        const __m256i neg = broadcast4(a->neg_sum + i.value);
+        token_sum =
+            _mm256_mul_ps(broadcast_f32(&a->d), _mm256_cvtepi32_ps(_mm256_sub_epi32(_mm256_setzero_si256(), neg)));
+      } else {
+        token_sum = broadcast_f32(&a->d_sum);
+      }
+      __m256& s = acc.v[h.value][t.value];
+      s = _mm256_fmadd_ps(dm[h.value], token_sum, s);
+    });
+  });
 }
 
 }  // namespace
