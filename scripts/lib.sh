@@ -4,7 +4,7 @@ say() { printf '%s\n' "== $*" >&2; }
 die() { printf '%s\n' "$*" >&2; exit 1; }
 
 # Debian 12's names. Boost.JSON is there in two versions; 1.81 is the one with the newer parser options.
-BUILD_PACKAGES=(g++ cmake ninja-build ccache libexpected-dev libboost-json1.81-dev libedit-dev libpcre2-dev
+BUILD_PACKAGES=(g++ cmake ninja-build ccache libexpected-dev libboost1.81-dev libboost-json1.81-dev libedit-dev libpcre2-dev
   libicu-dev libxxhash-dev python3 python3-venv ca-certificates)
 TEST_PACKAGES=(libgtest-dev libbenchmark-dev clang-14 libclang-rt-14-dev clang-format-14 binutils)
 

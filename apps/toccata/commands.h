@@ -5,6 +5,7 @@
 namespace toccata::cli {
 
 int run_main(int argc, char** argv);
+int serve_main(int argc, char** argv);
 int inspect_main(int argc, char** argv);
 int tokenize_main(int argc, char** argv);
 int detokenize_main(int argc, char** argv);

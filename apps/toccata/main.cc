@@ -19,6 +19,7 @@ struct Command {
 
 constexpr Command kCommands[] = {
     {"run", run_main, "answer a prompt, or chat on a terminal"},
+    {"serve", serve_main, "HTTP server with OpenAI's API, for many users at once"},
     {"inspect", inspect_main, "what is in a model file, and what memory it needs"},
     {"tokenize", tokenize_main, "text to token ids"},
     {"detokenize", detokenize_main, "token ids to text"},
@@ -40,6 +41,7 @@ constexpr const char* kGuide =
     "  toccata run -m model.gguf -p \"Why is the sky blue?\"   one answer, streamed to stdout\n"
     "  toccata run -m model.gguf                             chat; arrow keys edit, Ctrl-D ends\n"
     "  cat notes.txt | toccata run -m model.gguf             the prompt comes from stdin\n"
+    "  toccata serve -m model.gguf                           OpenAI API on port 8080\n"
     "  toccata inspect model.gguf                            architecture, tensors, memory plan\n"
     "  toccata bench -m model.gguf -p 512 -n 128             tokens per second\n"
     "  source <(toccata completion bash)                     Tab completes commands and options\n"
