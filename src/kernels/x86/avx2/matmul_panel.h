@@ -47,7 +47,7 @@ struct Panel {
   }
 };
 
-TOCCATA_INLINE void store256(uint8_t* p, __m256 v) { store256(p, _mm256_castps_si256(v)); }
+TOCCATA_INLINE void store256(void* p, __m256 v) { store256(p, _mm256_castps_si256(v)); }
 
 // One run of a packed block, 8 rows.
 template <DType kType, bool kOdd>
