@@ -1,4 +1,4 @@
-"""Nothing is forgotten: every source is compiled, every *_test.cc is part of a test program that CTest runs."""
+"""Nothing is forgotten: every source is compiled; CTest runs every program of a *_test.cc and every Python test."""
 
 import json
 import os
@@ -20,8 +20,8 @@ def compiled_sources(context):
     return targets
 
 
-def registered_programs(context):
-    """Names of the programs that CTest runs. A program that is not built yet stands there as NAME_NOT_BUILT."""
+def registered_tests(context):
+    """CTest's listing."""
     fake = os.path.join(context.build, "ctest.json")  # self-tests
     if os.path.exists(fake):
         with open(fake, encoding="utf-8") as file:
@@ -29,15 +29,24 @@ def registered_programs(context):
     else:
         listing = json.loads(subprocess.run(["ctest", "--show-only=json-v1"], cwd=context.build, capture_output=True,
                                             text=True, check=True).stdout)
-    names = set()
-    for test in listing["tests"]:
-        names.add(re.sub(r"_NOT_BUILT.*$", "", test["name"]))
-        names.update(os.path.basename(word) for word in test.get("command", [])[:1])
-    return names
+    return listing["tests"]
+
+
+def programs_of(tests):
+    """Names of the programs that CTest runs. A program that is not built yet stands there as NAME_NOT_BUILT."""
+    names = {re.sub(r"_NOT_BUILT.*$", "", test["name"]) for test in tests}
+    return names | {os.path.basename(word) for test in tests for word in test.get("command", [])[:1]}
+
+
+def check_scripts(context, tests):
+    run = {os.path.basename(word) for test in tests for word in test.get("command", [])}
+    return [f"{path}: CTest does not run this script" for path in context.files(".py")
+            if re.search(r"^    def test_", context.read(path), re.MULTILINE) and os.path.basename(path) not in run]
 
 
 def check(context):
-    targets, programs, problems = compiled_sources(context), registered_programs(context), []
+    tests = registered_tests(context)
+    targets, programs, problems = compiled_sources(context), programs_of(tests), check_scripts(context, tests)
     for path in context.files(".cc"):
         owners = targets.get(os.path.realpath(context.path(path)))
         if owners is None:
@@ -52,7 +61,7 @@ def _tree(sources, registered):
     commands = [{"directory": "/", "file": "@root@/" + s, "command": f"c++ -o CMakeFiles/{t}.dir/{s}.o"}
                 for s, t in sources]
     return {"compile_commands.json": json.dumps(commands),
-            "ctest.json": json.dumps({"tests": [{"name": n, "command": [n]} for n in registered]})}
+            "ctest.json": json.dumps({"tests": [{"name": n, "command": n.split()} for n in registered]})}
 
 
 SAMPLES = [
@@ -61,4 +70,7 @@ SAMPLES = [
     ({"src/a_test.cc": "\n", **_tree([("src/a_test.cc", "a_test")], [])}, "CTest does not run its program a_test"),
     ({"src/a_test.cc": "\n", **_tree([], ["a_test"])}, "src/a_test.cc: no target compiles it"),
     ({"src/a.cc": "\n", **_tree([], [])}, "src/a.cc: no target compiles it"),
+    ({"tests/a.py": "class A:\n    def test_b(self):\n", **_tree([], ["python3 tests/a.py"])}, None),
+    ({"tests/a.py": "class A:\n    def test_b(self):\n", **_tree([], ["a"])}, "tests/a.py: CTest does not run this"),
+    ({"tests/a.py": "def helper():\n", **_tree([], [])}, None),
 ]

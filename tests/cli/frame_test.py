@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
-"""Tests of the program's frame. usage: program.py TOCCATA VERSION"""
+"""The program's frame: help, version, wrong usage, completion."""
 
 import os
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 import unittest
 
-TOCCATA, VERSION = sys.argv[1:3]
+from cli import TOCCATA, main
 
 
 def run(*args, **environment):
@@ -43,7 +42,7 @@ class Frame(unittest.TestCase):
 
     def test_version_names_the_kernels_in_use(self):
         text = run("--version").stdout
-        self.assertIn("toccata " + VERSION, text)
+        self.assertIn("toccata " + os.environ["TOCCATA_VERSION"], text)
         available = re.search(r"\(available: (.*)\)", text).group(1).split(", ")
         self.assertEqual(available[0], "generic")
         for isa in available:
@@ -105,4 +104,4 @@ class Completion(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0], "-v"])
+    main()
