@@ -42,28 +42,40 @@ class ProgressBar {
   bool drawn_ = false;
 };
 
+Status open_file(const std::string& path, LoadedModel& m) {
+  if (path.empty()) return fail(ErrorCode::kInvalidArgument, "no model given: use -m FILE");
+  Result<std::shared_ptr<const gguf::File>> file = gguf::File::open(path);
+  if (!file) return tl::unexpected(file.error());
+  m.file = std::move(*file);
+  return {};
+}
+
+Status add_tokenizer(LoadedModel& m) {
+  Result<std::unique_ptr<Tokenizer>> tokenizer = Tokenizer::from_gguf(*m.file);
+  if (!tokenizer) return tl::unexpected(tokenizer.error());
+  m.tokenizer = std::move(*tokenizer);
+  return {};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<LoadedModel>> load_text_side(const std::string& path) {
-  if (path.empty()) return fail(ErrorCode::kInvalidArgument, "no model given: use -m FILE");
   auto m = std::make_unique<LoadedModel>();
-  Result<std::shared_ptr<const gguf::File>> file = gguf::File::open(path);
-  if (!file) return tl::unexpected(file.error());
-  m->file = std::move(*file);
-  Result<std::unique_ptr<Tokenizer>> tokenizer = Tokenizer::from_gguf(*m->file);
-  if (!tokenizer) return tl::unexpected(tokenizer.error());
-  m->tokenizer = std::move(*tokenizer);
+  if (Status s = open_file(path, *m); !s) return tl::unexpected(s.error());
+  if (Status s = add_tokenizer(*m); !s) return tl::unexpected(s.error());
   return m;
 }
 
 Result<std::unique_ptr<LoadedModel>> load_model(const ModelOptions& options, const LoadNeeds& needs) {
   const double start = monotonic_seconds();
-  Result<std::unique_ptr<LoadedModel>> loaded = load_text_side(options.path);
-  if (!loaded) return loaded;
-  LoadedModel& m = **loaded;
-
+  auto loaded = std::make_unique<LoadedModel>();
+  LoadedModel& m = *loaded;
+  if (Status s = open_file(options.path, m); !s) return tl::unexpected(s.error());
+  // Before the tokenizer: of a model that cannot run, the architecture is what its user wants to know.
   Result<model::ModelConfig> config = model::read_config(*m.file);
   if (!config) return tl::unexpected(config.error());
+  if (Status s = add_tokenizer(m); !s) return tl::unexpected(s.error());
+
   m.context = needs.context > 0 ? needs.context : options.context;
   if (m.context == 0) m.context = std::min(config->context_length, kDefaultContext);
   if (needs.context == 0 && m.context > config->context_length) {

@@ -138,8 +138,8 @@ Status WeightLoader::output_and_embedding() {
 Status WeightLoader::refuse_unused() const {
   for (const gguf::Tensor& t : file_.tensors()) {
     if (used_.count(t.name) == 0 && t.name.find("rotary_emb.inv_freq") == std::string::npos) {
-      return fail(ErrorCode::kUnsupported,
-                  "tensor '" + t.name + "' is not part of architecture '" + c_.architecture + "' as toccata knows it");
+      return fail(ErrorCode::kUnsupported, "tensor '" + gguf::printable(t.name) + "' is not part of architecture '" +
+                                               c_.architecture + "' as toccata knows it");
     }
   }
   return {};
@@ -207,7 +207,9 @@ Result<std::unique_ptr<Weights>> Weights::load(std::shared_ptr<const gguf::File>
   std::unique_ptr<Weights> weights(new Weights);
   weights->file_ = std::move(file);
   WeightLoader loader(*weights, config);
-  if (Status s = loader.plan(); !s) return tl::unexpected(s.error());
+  if (Status s = loader.plan(); !s) {
+    return fail(s.error().code, weights->file_->shards().front()->path() + ": " + s.error().message);
+  }
   if (Status s = loader.allocate(); !s) return tl::unexpected(s.error());
   loader.pack(pool, progress);
   return weights;

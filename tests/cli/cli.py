@@ -1,6 +1,7 @@
 """What the command-line tests share: the program, a tiny model, and ways to run one on the other."""
 
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -10,6 +11,16 @@ import tiny_gguf
 
 TOCCATA = os.environ.get("TOCCATA_PROGRAM", "toccata")
 SECONDS = 120
+MEMORY = 256 << 20  # enough for any refusal
+
+
+def limit_memory():
+    """For the child's preexec_fn. The sanitizers reserve terabytes of addresses; ASAN_OPTIONS limits them instead."""
+    if not os.environ.get("TOCCATA_SANITIZE"):
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+
+
+LIMITED = {"preexec_fn": limit_memory, "env": {**os.environ, "ASAN_OPTIONS": "max_allocation_size_mb=64"}}
 
 
 class CliTest(unittest.TestCase):
@@ -32,7 +43,8 @@ class CliTest(unittest.TestCase):
 
     def call(self, *arguments, stdin=b"", **options):
         """The finished process; a signal or a time-out is a failure whatever the test is about."""
-        done = subprocess.run([TOCCATA, *arguments], input=stdin, capture_output=True, timeout=SECONDS, **options)
+        options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
+        done = subprocess.run([TOCCATA, *arguments], input=stdin, timeout=SECONDS, **options)
         self.assertGreaterEqual(done.returncode, 0, f"killed by a signal: {arguments} {done.stderr!r}")
         return done
 

@@ -26,46 +26,40 @@ BYTE_BASE = len(SPECIAL)
 LETTER_BASE = BYTE_BASE + 256
 
 
-def _string(text):
-    data = text.encode()
+class Tensor:
+    def __init__(self, name, dims, data, kind=0):
+        self.name, self.dims, self.data, self.kind = name, list(dims), data, kind
+
+
+def string(text):
+    data = text if isinstance(text, bytes) else text.encode()
     return struct.pack("<Q", len(data)) + data
 
 
-def _key(name, kind, payload):
-    return _string(name) + struct.pack("<I", kind) + payload
+def _array(kind, items):
+    return struct.pack("<IQ", kind, len(items)) + b"".join(items)
 
 
-def _array(name, kind, items):
-    return _key(name, ARRAY, struct.pack("<IQ", kind, len(items)) + b"".join(items))
-
-
-def _metadata(context, template):
-    def u32(name, value):
-        return _key(name, U32, struct.pack("<I", value))
-
+def metadata(context=256, template=TEMPLATE):
+    """{key: (type, bytes of the value)}"""
     tokens = vocabulary()
-    keys = [
-        _key("general.architecture", STRING, _string("llama")),
-        _key("general.name", STRING, _string("tiny")),
-        u32("llama.block_count", LAYERS),
-        u32("llama.embedding_length", DIM),
-        u32("llama.feed_forward_length", FF),
-        u32("llama.attention.head_count", HEADS),
-        u32("llama.attention.head_count_kv", HEADS),
-        u32("llama.rope.dimension_count", HEAD_DIM),
-        u32("llama.context_length", context),
-        _key("llama.attention.layer_norm_rms_epsilon", F32, struct.pack("<f", 1e-5)),
-        _key("tokenizer.ggml.model", STRING, _string("llama")),
-        _array("tokenizer.ggml.tokens", STRING, [_string(t) for t, _, _ in tokens]),
-        _array("tokenizer.ggml.scores", F32, [struct.pack("<f", s) for _, s, _ in tokens]),
-        _array("tokenizer.ggml.token_type", I32, [struct.pack("<i", k) for _, _, k in tokens]),
-        u32("tokenizer.ggml.bos_token_id", BOS),
-        u32("tokenizer.ggml.eos_token_id", EOS),
-        u32("tokenizer.ggml.unknown_token_id", 0),
-        _key("tokenizer.ggml.add_bos_token", BOOL, b"\1"),
-    ]
+    numbers = {"block_count": LAYERS, "embedding_length": DIM, "feed_forward_length": FF, "attention.head_count": HEADS,
+               "attention.head_count_kv": HEADS, "rope.dimension_count": HEAD_DIM, "context_length": context}
+    keys = {"general.architecture": (STRING, string("llama")), "general.name": (STRING, string("tiny"))}
+    keys |= {"llama." + name: (U32, struct.pack("<I", value)) for name, value in numbers.items()}
+    keys |= {
+        "llama.attention.layer_norm_rms_epsilon": (F32, struct.pack("<f", 1e-5)),
+        "tokenizer.ggml.model": (STRING, string("llama")),
+        "tokenizer.ggml.tokens": (ARRAY, _array(STRING, [string(t) for t, _, _ in tokens])),
+        "tokenizer.ggml.scores": (ARRAY, _array(F32, [struct.pack("<f", s) for _, s, _ in tokens])),
+        "tokenizer.ggml.token_type": (ARRAY, _array(I32, [struct.pack("<i", k) for _, _, k in tokens])),
+        "tokenizer.ggml.bos_token_id": (U32, struct.pack("<I", BOS)),
+        "tokenizer.ggml.eos_token_id": (U32, struct.pack("<I", EOS)),
+        "tokenizer.ggml.unknown_token_id": (U32, struct.pack("<I", 0)),
+        "tokenizer.ggml.add_bos_token": (BOOL, b"\1"),
+    }
     if template is not None:
-        keys.append(_key("tokenizer.chat_template", STRING, _string(template)))
+        keys["tokenizer.chat_template"] = (STRING, string(template))
     return keys
 
 
@@ -81,20 +75,31 @@ def _shapes():
     return shapes
 
 
-def write(path, context=256, template=TEMPLATE, seed=1):
+def tensors(seed=1):
     """The weights are f32, drawn from N(0, 1/columns); the output layer is steep, so that argmax is clear."""
     rng = random.Random(seed)
-    infos, data = [], bytearray()
+    found = []
     for name, (cols, rows) in _shapes().items():
-        data += b"\0" * (-len(data) % 32)
-        dims = [cols] if rows == 0 else [cols, rows]
-        infos.append(_string(name) + struct.pack(f"<I{len(dims)}QIQ", len(dims), *dims, 0, len(data)))
         scale = (8 if name == "output.weight" else 1) / cols ** 0.5
         values = [1.0] * cols if rows == 0 else [rng.gauss(0, scale) for _ in range(cols * rows)]
-        data += struct.pack(f"<{len(values)}f", *values)
-    keys = _metadata(context, template)
-    head = b"GGUF" + struct.pack("<IQQ", 3, len(infos), len(keys)) + b"".join(keys) + b"".join(infos)
-    head += b"\0" * (-len(head) % 32)
+        found.append(Tensor(name, [cols] if rows == 0 else [cols, rows], struct.pack(f"<{len(values)}f", *values)))
+    return found
+
+
+def encode(keys, weights):
+    """The bytes of a GGUF file with these keys and tensors, sensible or not."""
+    infos, data = [], bytearray()
+    for t in weights:
+        data += b"\0" * (-len(data) % 32)
+        infos.append(string(t.name) + struct.pack(f"<I{len(t.dims)}QIQ", len(t.dims), *t.dims, t.kind, len(data)))
+        data += t.data
+    head = b"GGUF" + struct.pack("<IQQ", 3, len(infos), len(keys))
+    head += b"".join(string(name) + struct.pack("<I", kind) + value for name, (kind, value) in keys.items())
+    head += b"".join(infos)
+    return head + b"\0" * (-len(head) % 32) + data
+
+
+def write(path, context=256, template=TEMPLATE, seed=1):
     with open(path, "wb") as file:
-        file.write(head + data)
+        file.write(encode(metadata(context, template), tensors(seed)))
     return path

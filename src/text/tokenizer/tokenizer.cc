@@ -18,7 +18,10 @@ Result<std::unique_ptr<Tokenizer>> make_tokenizer(const VocabData& data) {
 Result<std::unique_ptr<Tokenizer>> Tokenizer::from_gguf(const gguf::File& file) {
   const Result<VocabData> data = VocabData::from_gguf(file);
   if (!data) return tl::unexpected(data.error());
-  return make_tokenizer(*data);
+  auto made = make_tokenizer(*data);
+  // The checks of the vocabulary do not know the file.
+  if (!made) return fail(made.error().code, file.shards().front()->path() + ": " + made.error().message);
+  return made;
 }
 
 std::string StreamDecoder::push(TokenId id) {

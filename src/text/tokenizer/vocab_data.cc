@@ -53,8 +53,8 @@ class Reader {
     out = a->strings;
   }
 
-  void set_error(std::string message) {
-    if (status_) status_ = fail(ErrorCode::kInvalidFile, std::move(message));
+  void set_error(const std::string& message) {
+    if (status_) status_ = fail(ErrorCode::kInvalidFile, file_.shards().front()->path() + ": " + message);
   }
 
  private:
