@@ -2,7 +2,9 @@
 #
 # toccata_module(NAME DEPS a b LIBS x y): builds src/NAME/**/*.cc as the static library
 # toccata_NAME and src/NAME/**/*_test.cc as the test program NAME_test, so that a new source
-# or test file is never forgotten. DEPS are other modules, LIBS outside libraries.
+# or test file is never forgotten. DEPS are other modules, LIBS outside libraries. THREADS: the tests run code on several
+# threads, so that CTest labels them "threads", and the target thread_tests, which ThreadSanitizer's part of ./run-tests
+# builds, has their program.
 
 find_package(Threads REQUIRED)
 find_program(CCACHE ccache)
@@ -20,28 +22,31 @@ target_link_libraries(toccata_flags INTERFACE Threads::Threads)
 if(TOCCATA_WERROR)
   target_compile_options(toccata_flags INTERFACE -Werror)
 endif()
-if(TOCCATA_FUZZ)  # coverage counters in the libraries, too
-  target_compile_options(toccata_flags INTERFACE -fsanitize=fuzzer-no-link)
-endif()
 if(TOCCATA_SANITIZE)
   target_compile_options(toccata_flags INTERFACE -fsanitize=${TOCCATA_SANITIZE} -fno-omit-frame-pointer
-                         -fno-sanitize-recover=all -g)
+                         -fno-sanitize-recover=all)
   target_link_options(toccata_flags INTERFACE -fsanitize=${TOCCATA_SANITIZE})
 endif()
 
+add_custom_target(thread_tests)
+
 function(toccata_test name)
-  cmake_parse_arguments(A "" "" "SOURCES;DEPS;LIBS" ${ARGN})
+  cmake_parse_arguments(A "THREADS" "" "SOURCES;DEPS;LIBS" ${ARGN})
   find_package(GTest REQUIRED)
   include(GoogleTest)
   add_executable(${name} ${A_SOURCES})
   list(TRANSFORM A_DEPS PREPEND toccata_)
   target_link_libraries(${name} PRIVATE toccata_flags ${A_DEPS} ${A_LIBS} GTest::gtest_main)
-  gtest_discover_tests(${name} TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60
-                       PROPERTIES TIMEOUT 900)
+  set(labels)
+  if(A_THREADS)
+    set(labels LABELS threads)
+    add_dependencies(thread_tests ${name})
+  endif()
+  gtest_discover_tests(${name} TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 300 PROPERTIES TIMEOUT 900 ${labels})
 endfunction()
 
 function(toccata_module name)
-  cmake_parse_arguments(A "" "" "DEPS;LIBS;EXCLUDE" ${ARGN})
+  cmake_parse_arguments(A "THREADS" "" "DEPS;LIBS;EXCLUDE" ${ARGN})
   set(dir ${CMAKE_CURRENT_SOURCE_DIR})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${dir}/*.cc)
   set(tests ${sources})
@@ -59,6 +64,10 @@ function(toccata_module name)
     target_link_libraries(toccata_${name} INTERFACE toccata_flags ${deps} ${A_LIBS})
   endif()
   if(TOCCATA_TESTS AND tests)
-    toccata_test(${name}_test SOURCES ${tests} DEPS ${name})
+    set(threads)
+    if(A_THREADS)
+      set(threads THREADS)
+    endif()
+    toccata_test(${name}_test SOURCES ${tests} DEPS ${name} ${threads})
   endif()
 endfunction()
