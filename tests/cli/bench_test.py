@@ -4,7 +4,7 @@
 import json
 import subprocess
 
-from cli import TOCCATA, CliTest, main
+from cli import SECONDS, TOCCATA, CliTest, main
 
 
 class Bench(CliTest):
@@ -56,7 +56,7 @@ class Bench(CliTest):
         process.stdout.close()
         error = process.stderr.read()
         process.stderr.close()
-        self.assertEqual(process.wait(60), 1, error)
+        self.assertEqual(process.wait(SECONDS), 1, error)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import time
 import unittest
 
 import tiny_gguf
-from cli import TOCCATA, CliTest, main
+from cli import SECONDS, TOCCATA, CliTest, main
 
 A = tiny_gguf.LETTER_BASE
 
@@ -23,7 +23,7 @@ class Terminal:
         os.close(slave)
         self.seen = b""
 
-    def expect(self, text, seconds=60):
+    def expect(self, text, seconds=SECONDS):
         """Reads until `text` appears; what came after it stays for the next call."""
         end = time.monotonic() + seconds
         while text not in self.seen:
@@ -45,11 +45,11 @@ class Terminal:
     def end(self):
         """The exit code; reads the rest, so that the program cannot block on a full terminal."""
         try:
-            while select.select([self.master], [], [], 60)[0] and os.read(self.master, 4096):
+            while select.select([self.master], [], [], SECONDS)[0] and os.read(self.master, 4096):
                 pass
         except OSError:
             pass
-        code = self.process.wait(60)
+        code = self.process.wait(SECONDS)
         os.close(self.master)
         return code
 

@@ -8,7 +8,7 @@ import subprocess
 import time
 
 import tiny_gguf
-from cli import TOCCATA, CliTest, main
+from cli import SECONDS, TOCCATA, CliTest, main
 
 ENDLESS = ["--ignore-eos"]
 
@@ -167,14 +167,14 @@ class Output(CliTest):
             process.stdout.close()
             error = process.stderr.read()
             process.stderr.close()
-            self.assertEqual(process.wait(60), 1, error)
+            self.assertEqual(process.wait(SECONDS), 1, error)
             self.assertIn(b"cannot write to standard output", error)
             self.assertEqual(error.count(b"\n"), 1, error)
 
     def test_a_full_disk_is_an_error(self):
         with open("/dev/full", "wb") as full:
             done = subprocess.run([TOCCATA, "run", "-m", self.model, "-p", "abc", "-n", "4", *ENDLESS], stdout=full,
-                                  stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=60)
+                                  stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=SECONDS)
         self.assertEqual(done.returncode, 1)
         self.assertIn(b"No space left", done.stderr)
 
@@ -185,7 +185,7 @@ class Output(CliTest):
         process.stdout.read(4)  # the answer has begun
         time.sleep(0.05)
         process.send_signal(signal.SIGINT)
-        out, error = process.communicate(timeout=60)
+        out, error = process.communicate(timeout=SECONDS)
         self.assertEqual(process.returncode, 130, error)
         self.assertIn(b"interrupted", error)
 
