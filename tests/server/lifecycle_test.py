@@ -180,7 +180,9 @@ class Ending(unittest.TestCase):
     def test_idle_with_open_connections(self):
         for sig in (signal.SIGTERM, signal.SIGINT):
             server = self.start()
-            idle = socket.create_connection(("127.0.0.1", server.port))
+            idle = socket.create_connection(("127.0.0.1", server.port), timeout=SECONDS)
+            idle.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
+            self.assertIn(b"200 OK", idle.recv(4096))
             port = server.port
             self.assertEqual(server.stop(sig), 0)
             self.assertEqual(idle.recv(10), b"")
