@@ -4,6 +4,7 @@
 #include <map>
 
 #include "bench_output.h"
+#include "bench_serve.h"
 #include "commands.h"
 #include "interrupt.h"
 #include "output.h"
@@ -42,7 +43,9 @@ void declare(ArgParser& parser, Options& o) {
       "Examples:\n"
       "  toccata bench -m model.gguf -p 512 -n 128\n"
       "  toccata bench -m a.gguf -m b.gguf -p 0 -n 64 -d 0,4096 -t 1,2\n"
-      "  toccata bench -m model.gguf -p 0 -n 32 -b 1,4,8,16 --rows 1,2,4,8,16 --json");
+      "  toccata bench -m model.gguf -p 0 -n 32 -b 1,4,8,16 --rows 1,2,4,8,16 --json\n"
+      "\n"
+      "'toccata bench serve' measures a running server; 'toccata bench serve --help' lists its options.");
 }
 
 Result<std::vector<BenchTest>> plan(const Options& o) {
@@ -155,6 +158,7 @@ class Bench {
 }  // namespace
 
 int bench_main(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "serve") return bench_serve_main(argc - 1, argv + 1);
   Options o;
   ArgParser parser("toccata bench", "Measures prefill and decode speed beside the physical limits of this machine.");
   declare(parser, o);

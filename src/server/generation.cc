@@ -22,9 +22,9 @@ class Generation::Listener final : public RequestListener {
     const double now = monotonic_seconds();
     if (!tokens.empty()) {
       if (last_ == 0)
-        metrics_.first_token(now - begin_);
+        metrics_.first_tokens(tokens.size(), now - begin_);
       else
-        metrics_.token_gap(now - last_);
+        metrics_.more_tokens(tokens.size(), now - last_);
       last_ = now;
     }
     post([choice = choice_, tokens = std::move(tokens), text = std::move(text)](Generation& g) mutable {

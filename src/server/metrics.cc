@@ -76,7 +76,6 @@ void engine_part(Page& page, const Metrics::Gauges& g) {
   page.counter("prefix_cache_hits_total", s.prefix_hits, "Prompt tokens found there.");
   page.counter("num_preemptions_total", s.preemptions, "Requests that had to give their blocks back for a while.");
   page.counter("prompt_tokens_total", s.prompt_tokens, "Prompt tokens processed.");
-  page.counter("generation_tokens_total", s.generated_tokens, "Tokens generated.");
   page.counter("engine_steps_total", s.steps, "Steps of the engine.");
   page.gauge("last_step_tokens", static_cast<double>(s.last_step_tokens), "Tokens of the latest step.");
   page.gauge("last_step_seconds", s.last_step_seconds, "Duration of the latest step.");
@@ -114,13 +113,15 @@ Metrics::Metrics()
       generated_(kTokens),
       longest_gap_(kGap) {}
 
-void Metrics::first_token(double seconds) {
+void Metrics::first_tokens(size_t count, double seconds) {
   const std::lock_guard lock(mutex_);
+  generated_tokens_ += count;
   first_token_.observe(seconds);
 }
 
-void Metrics::token_gap(double seconds) {
+void Metrics::more_tokens(size_t count, double seconds) {
   const std::lock_guard lock(mutex_);
+  generated_tokens_ += count;
   token_gap_.observe(seconds);
 }
 
@@ -159,6 +160,7 @@ std::string Metrics::text(const std::string& model, const Gauges& gauges) const 
     page.sample("request_success_total", static_cast<double>(finished_[i]),
                 std::string("finished_reason=\"") + kReasons[i] + "\"");
   }
+  page.counter("generation_tokens_total", generated_tokens_, "Tokens generated.");
   page.counter("prompt_tokens_cached_total", cached_tokens_,
                "Prompt tokens of ended requests that came from the prefix cache.");
   page.head("http_responses_total", "counter", "HTTP answers by class; 4xx includes clients that went away.");

@@ -29,8 +29,8 @@ class Metrics {
  public:
   Metrics();
   // From any thread.
-  void first_token(double seconds);
-  void token_gap(double seconds);
+  void first_tokens(size_t count, double seconds);  // seconds since the request's arrival
+  void more_tokens(size_t count, double seconds);   // since the tokens before
   void finished(FinishReason reason, const RequestReport& report);
   void answered(int status);
 
@@ -45,7 +45,7 @@ class Metrics {
   mutable std::mutex mutex_;
   Histogram first_token_, token_gap_, per_token_, total_, queue_, prefill_, decode_, prompt_, generated_, longest_gap_;
   std::array<uint64_t, 5> finished_{};  // by FinishReason
-  uint64_t cached_tokens_ = 0;
+  uint64_t cached_tokens_ = 0, generated_tokens_ = 0;
   std::array<uint64_t, 6> statuses_{};  // by status / 100
 };
 

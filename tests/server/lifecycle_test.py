@@ -104,6 +104,24 @@ class Queue(ServerTest):
         self.refused(404, "model", self.server.get("/v1/models/other%2Fname"))
         self.assertNotIn("access-control-allow-origin", self.server.get("/health", headers={"Origin": "http://a"})[1])
 
+    def test_metrics_count_what_happened(self):
+        def all_of_them():
+            text = self.server.get("/metrics")[2]
+            return {line.split(" ")[0].replace('model_name="tiny"', "").replace("{}", ""): float(line.split(" ")[1])
+                    for line in text.splitlines() if not line.startswith("#")}
+
+        before = all_of_them()
+        for stream in (False, True):
+            self.server.post("/v1/completions", {"prompt": "abc", "max_tokens": 5, "ignore_eos": True, "stream": stream})
+        after = all_of_them()
+        for name, want in (("generation_tokens_total", 10), ("time_to_first_token_seconds_count", 2),
+                           ("inter_token_latency_seconds_count", 8), ("e2e_request_latency_seconds_count", 2),
+                           ('request_success_total{,finished_reason="length"}', 2),
+                           ("request_generation_tokens_sum", 10)):
+            self.assertEqual(after["toccata:" + name] - before["toccata:" + name], want, name)
+        for name in ("num_requests_running", "num_requests_waiting", "http_requests_in_flight"):
+            self.assertEqual(after["toccata:" + name], 0)
+
     def test_chunked_bodies(self):
         connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=SECONDS)
         connection.request("POST", "/tokenize", iter([b'{"prom', b'pt": "abc"}']), encode_chunked=True,

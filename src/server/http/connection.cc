@@ -22,6 +22,21 @@ Connection::Clock::duration seconds(double s) {
   return std::chrono::duration_cast<Connection::Clock::duration>(std::chrono::duration<double>(s));
 }
 
+// Counts bytes as taken for as long as it lives.
+class Reserved {
+ public:
+  Reserved(std::atomic<int64_t>& total, int64_t bytes)
+      : total_(total), bytes_(bytes), before_(total.fetch_add(bytes)) {}
+  ~Reserved() { total_ -= bytes_; }
+  Reserved(const Reserved&) = delete;
+  Reserved& operator=(const Reserved&) = delete;
+  int64_t before() const { return before_; }
+
+ private:
+  std::atomic<int64_t>& total_;
+  const int64_t bytes_, before_;
+};
+
 void recycle(std::string& buffer) {
   buffer.clear();
   if (buffer.capacity() > kKeptCapacity) std::string().swap(buffer);
@@ -219,6 +234,24 @@ asio::awaitable<bool> Connection::refuse(HttpResponse response, bool body_unread
   co_return sent&& keep_alive_;
 }
 
+// As read_body(), within what all bodies together may take.
+asio::awaitable<bool> Connection::receive_body() {
+  if (!parser_.has_body()) co_return co_await read_body();
+  const auto bytes = static_cast<int64_t>(parser_.content_length().value_or(shared_.options.limits.body));
+  const Reserved reserved(shared_.bodies, bytes);
+  if (reserved.before() > 0 && reserved.before() + bytes > shared_.options.max_bodies) {
+    HttpResponse response = shared_.handler.fault(503, "too many large requests arrive at once");
+    response.headers.emplace_back("Retry-After", "1");
+    co_await refuse(std::move(response), true);
+    co_return false;
+  }
+  if (parser_.expects_continue()) {
+    out_ += "HTTP/1.1 100 Continue\r\n\r\n";
+    if (!co_await flush()) co_return false;
+  }
+  co_return co_await read_body();
+}
+
 asio::awaitable<void> Connection::answer() {
   const Clock::time_point begin = Clock::now();
   auto& context = static_cast<asio::io_context&>(asio::query(socket_.get_executor(), asio::execution::context));
@@ -258,11 +291,7 @@ asio::awaitable<void> Connection::serve() {
       if (!co_await refuse(std::move(*refusal), false)) break;
       continue;
     }
-    if (parser_.expects_continue() && parser_.has_body()) {
-      out_ += "HTTP/1.1 100 Continue\r\n\r\n";
-      if (!co_await flush()) break;
-    }
-    if (!co_await read_body()) break;
+    if (!co_await receive_body()) break;
     co_await answer();
     if (!keep_alive_) break;
     if (in_.empty()) recycle(in_);

@@ -23,6 +23,7 @@ struct HttpShared {
   const HttpOptions& options;
   HttpHandler& handler;
   std::atomic<int64_t> connections = 0, exchanges = 0;
+  std::atomic<int64_t> bodies = 0;  // bytes that are being received, or were announced
   std::atomic<uint64_t> requests = 0;
   std::atomic<bool> draining = false;
 };
@@ -46,6 +47,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   boost::asio::awaitable<void> serve();
   boost::asio::awaitable<bool> read_head();
   boost::asio::awaitable<bool> read_body();
+  boost::asio::awaitable<bool> receive_body();
   boost::asio::awaitable<void> answer();
   boost::asio::awaitable<bool> flush();
   boost::asio::awaitable<void> linger();

@@ -22,7 +22,8 @@ struct HttpOptions {
   double idle_seconds = 75;   // a kept connection without a request
   double stall_seconds = 60;  // a client that takes no byte of a waiting answer
   double ping_seconds = 15;
-  size_t max_unsent = 256 << 10;  // bytes of a stream that wait for the client; it is dropped when more come
+  int64_t max_bodies = 256 << 20;  // bytes of bodies that are being received, all together; more get 503
+  size_t max_unsent = 256 << 10;   // bytes of a stream that wait for the client; it is dropped when more come
 };
 
 class HttpServer {

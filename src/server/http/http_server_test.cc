@@ -273,6 +273,26 @@ TEST_F(HttpTest, FaultsEndTheConnection) {
   }
 }
 
+TEST_F(HttpTest, BodiesTogetherAreBounded) {
+  options.max_bodies = 1000;
+  const uint16_t port = start();
+  const std::string head = "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 900\r\n";
+  Client slow(port), second(port), small(port);
+  slow.send(head + "Expect: 100-continue\r\n\r\n");
+  slow.read_until("100 Continue\r\n\r\n");
+  second.send(head + "\r\n" + std::string(900, 'x'));
+  const std::string answer = second.read_until("<never>");
+  EXPECT_NE(answer.find("HTTP/1.1 503"), std::string::npos);
+  EXPECT_NE(answer.find("Retry-After"), std::string::npos);
+  small.send(post("/echo", "{small}"));
+  EXPECT_NE(small.read_until("{small}").find("200 OK"), std::string::npos);
+  slow.send(std::string(899, 'x') + "!");
+  EXPECT_NE(slow.read_until("!").find("200 OK"), std::string::npos);
+  Client third(port);
+  third.send(head + "\r\n" + std::string(899, 'x') + "!");
+  EXPECT_NE(third.read_until("!").find("200 OK"), std::string::npos) << "what was reserved is given back";
+}
+
 TEST_F(HttpTest, TooManyConnectionsAreTurnedAway) {
   options.max_connections = 1;
   const uint16_t port = start();
