@@ -103,15 +103,15 @@ void Core::build(const sched::Plan& plan) {
   for (const sched::Slice& slice : plan.slices) {
     Sequence& s = *sequences_.at(slice.id);
     TOCCATA_CHECK(slice.first == s.computed);
-    const bool scores = s.wants_prompt_scores();
     model::SpanInput span;
     span.blocks = s.blocks.data();
     span.first_pos = slice.first;
     span.tokens = std::span(s.tokens).subspan(static_cast<size_t>(slice.first), static_cast<size_t>(slice.count));
-    span.logits_from = scores ? 0 : slice.last ? static_cast<int32_t>(slice.count - 1) : -1;
-    for (int64_t i = std::max(0, span.logits_from); span.logits_from >= 0 && i < slice.count; ++i) {
-      rows_.push_back({&s, row++, slice.first + i, {}});
-    }
+    // After a preemption rows are computed again whose scores are known already.
+    const int64_t from = s.wants_prompt_scores() ? std::max<int64_t>(0, s.scored - slice.first) : slice.count - 1;
+    const bool wanted = from < slice.count && (slice.last || s.wants_prompt_scores());
+    span.logits_from = wanted ? static_cast<int32_t>(from) : -1;
+    for (int64_t i = from; wanted && i < slice.count; ++i) rows_.push_back({&s, row++, slice.first + i, {}});
     spans_.push_back(span);
   }
 }
@@ -161,7 +161,7 @@ void Core::step() {
   }
   const double after = now();
   for (const sched::Slice& slice : plan.slices) memory_.computed(*sequences_.at(slice.id), slice.count);
-  scheduler_.completed(after - start);
+  scheduler_.completed();
   draw(plan);
   for (Row& row : rows_) {
     Sequence& s = *row.sequence;
@@ -181,6 +181,7 @@ void Core::step() {
   stats_.last_step_tokens = plan.shape.prefill_tokens + plan.shape.decodes;
   stats_.last_step_predicted_seconds = plan.predicted_seconds;
   stats_.last_step_seconds = now() - start;
+  scheduler_.measured(stats_.last_step_seconds);
   stats_.step_seconds += stats_.last_step_seconds;
   stats_.forward_seconds += forward;
   ++stats_.steps;

@@ -9,6 +9,13 @@ namespace toccata::sched {
 namespace {
 
 constexpr int64_t kLargestChunk = 512;
+constexpr int64_t kFirstChunk = 64;        // before anything was measured; then at most twice what was
+constexpr int64_t kSmallestChunk = 16;     // without a target
+constexpr int64_t kUnattainableChunk = 8;  // with a target that a plain decode step misses already
+constexpr int64_t kMultiple = 8;           // of rows, for the products' tiles
+constexpr int64_t kPromptsPerStep = 16;
+constexpr double kDecodeSteps = 4.0;  // the target without a target
+constexpr double kQuantile = 0.95, kMarginStep = 0.02, kMostMargin = 1.6;
 
 }  // namespace
 
@@ -60,14 +67,31 @@ const Plan& Scheduler::plan(double now) {
   plan_.clear();
   prompt_logit_rows_ = 0;
   expire(now);
-  plan_decodes();
+  if (options_.chunked) plan_decodes();
+  const double decodes = cost_.predict(plan_.shape);
+  time_limit_ = plan_.shape.decodes == 0  ? 0.0
+                : options_.itl_target > 0 ? options_.itl_target / margin_
+                                          : kDecodeSteps * decodes;
   plan_prefills();
   admit();
+  if (!options_.chunked && plan_.slices.empty()) plan_decodes();
+  plan_.predicted_seconds = cost_.predict(plan_.shape);
   return plan_;
 }
 
-void Scheduler::completed(double) {
+void Scheduler::completed() {
   for (const Slice& slice : plan_.slices) at(slice.id).computed += slice.count;
+}
+
+void Scheduler::measured(double seconds) {
+  const StepShape& shape = plan_.shape;
+  if (plan_.predicted_seconds > 0 && shape.prefill_tokens > 0 && shape.decodes > 0) {
+    // Follows the quantile of actual to predicted time: up by 0.95 of a small step for each step above, down by 0.05 of
+    // it for each below.
+    const bool above = seconds > plan_.predicted_seconds * margin_;
+    margin_ = std::clamp(margin_ + kMarginStep * (above ? kQuantile : kQuantile - 1.0), 1.0, kMostMargin);
+  }
+  cost_.observe(shape, seconds);
 }
 
 void Scheduler::append(SequenceId id) { ++at(id).tokens; }
@@ -125,11 +149,48 @@ void Scheduler::plan_decodes() {
   }
 }
 
+// The most tokens of this prompt that keep the step within its time limit; multiples of eight where there is a choice.
+int64_t Scheduler::affordable(const Sequence& s) const {
+  const int64_t left = kLargestChunk - plan_.shape.prefill_tokens;
+  if (plan_.shape.decodes == 0) return left;
+  const auto fits = [&](int64_t n) {
+    StepShape shape = plan_.shape;
+    shape.add_prefill(s.computed, n);
+    return shape.prefill_tokens <= std::max(kFirstChunk, 2 * cost_.largest_prefill()) &&
+           (!cost_.ready() || cost_.predict(shape) <= time_limit_);
+  };
+  int64_t units = 0;
+  for (int64_t bit = 64; bit > 0; bit /= 2) {
+    if ((units + bit) * kMultiple <= left && fits((units + bit) * kMultiple)) units += bit;
+  }
+  int64_t n = units * kMultiple;
+  for (int64_t few = kMultiple / 2; n == 0 && few > 0; few /= 2) {
+    if (fits(few)) n = few;
+  }
+  if (plan_.shape.prefill_tokens > 0) return n;  // others make progress in this step
+  if (options_.itl_target <= 0) return std::max(n, kSmallestChunk);
+  return n > 0 ? n : kUnattainableChunk;
+}
+
 int64_t Scheduler::chunk_for(const Sequence& s) const {
-  const int64_t chunk = options_.chunk_size > 0 ? options_.chunk_size : kLargestChunk;
-  int64_t n = std::min({s.remaining(), chunk - plan_.shape.prefill_tokens, rows_left()});
+  int64_t n = std::min(s.remaining(), rows_left());
   if (s.prompt_logits) n = std::min(n, options_.max_prompt_logit_rows - prompt_logit_rows_);
+  if (options_.chunked) {
+    const int64_t budget = options_.chunk_size > 0 ? options_.chunk_size - plan_.shape.prefill_tokens : affordable(s);
+    n = std::min(n, budget);
+    if (n > kMultiple && n < s.remaining() && shorter_behind(s)) n = std::max(kMultiple, n / 2 / kMultiple * kMultiple);
+  }
   return std::max<int64_t>(n, 0);
+}
+
+// Whether a prompt with far less to read comes later in this plan: another one in prefill, or the next to be admitted.
+bool Scheduler::shorter_behind(const Sequence& leader) const {
+  const auto shorter = [&](const Rank& r) {
+    const Sequence& s = sequences_.at(r.second);
+    return !decoding(s) && s.remaining() * 4 <= leader.remaining();
+  };
+  if (running() < options_.max_sequences && !waiting_.empty() && shorter(*waiting_.begin())) return true;
+  return std::any_of(running_.upper_bound(leader.rank), running_.end(), shorter);
 }
 
 void Scheduler::plan_prefills() {
@@ -161,7 +222,7 @@ void Scheduler::admit() {
   while (!waiting_.empty() && running() < options_.max_sequences) {
     const SequenceId id = waiting_.begin()->second;
     Sequence& s = at(id);
-    if (chunk_for(s) == 0) return;
+    if (chunk_for(s) == 0 || std::ssize(plan_.slices) - plan_.shape.decodes >= kPromptsPerStep) return;
     s.computed = memory_.attach(id);
     if (promised() + memory_.needed(id, s.tokens + 1) > memory_.available() && !running_.empty()) {
       memory_.release(id);

@@ -5,10 +5,15 @@
 // places while they wait, yet a waiting request gains on every later one, so nobody starves. Requests are admitted and
 // read in this order; when blocks run out, the last one in it is preempted.
 //
-// A step: every running decode first; then prompts, a chunk of each as far as the budget goes, the first in rank first;
-// then waiting requests, as long as there are budget, places (max_sequences) and blocks for their whole text. A
-// preempted sequence gives up its blocks and waits under its old rank; what it had computed is, as far as it survives
-// in the prefix cache, not computed again.
+// A step: every running decode first; then prompts, a chunk of each as far as the budget goes, the first in rank first
+// (but it leaves half to others that have less than a quarter of its tokens to go); then waiting requests, as long as
+// there are budget, places (max_sequences) and blocks for their whole text. A preempted sequence gives up its blocks
+// and waits under its old rank; what it had computed is, as far as it survives in the prefix cache, not computed again.
+//
+// The budget of prompt tokens: chunk_size, or, if that is 0, what the cost model allows: the step must stay within the
+// ITL target (without one: within four plain decode steps); without decodes it is 512 tokens. So a running stream's gap
+// is one step, and a step is never longer than 512 (chunk_size) prompt tokens and the decodes take. Preemption alone
+// can make a gap longer.
 #pragma once
 
 #include <cstdint>
@@ -71,8 +76,9 @@ class Scheduler {
   // Decides the next step and reserves its memory. An empty plan: nothing to run.
   const Plan& plan(double now);
   // The planned step has run. Call before append() and remove().
-  void completed(double seconds);
-  void append(SequenceId id);  // one more token is known
+  void completed();
+  void measured(double seconds);  // how long the planned step took, from plan() to its end
+  void append(SequenceId id);     // one more token is known
 
   int64_t running() const { return static_cast<int64_t>(running_.size()); }
   int64_t waiting() const { return static_cast<int64_t>(waiting_.size()); }
@@ -98,6 +104,8 @@ class Scheduler {
   bool make_room(SequenceId id, int64_t tokens);
   void preempt(SequenceId id);
   int64_t chunk_for(const Sequence& s) const;
+  int64_t affordable(const Sequence& s) const;
+  bool shorter_behind(const Sequence& leader) const;
   void slice(SequenceId id, int64_t count);
   int64_t rows_left() const;
   int64_t promised() const;
@@ -110,6 +118,9 @@ class Scheduler {
   std::set<Rank> deadlines_;
   Plan plan_;
   int64_t prompt_logit_rows_ = 0;  // of the plan
+  double time_limit_ = 0;          // of the plan; 0: none
+  CostModel cost_;
+  double margin_ = 1.1;  // 95 of 100 steps take less than this times the prediction
 };
 
 }  // namespace toccata::sched
