@@ -9,6 +9,11 @@
 #include "sampling/candidates.h"
 
 namespace toccata::engine {
+namespace {
+
+constexpr int64_t kWorthThreads = 1 << 14;  // logits of a step from which waking the threads pays
+
+}  // namespace
 
 Core::Core(Parts parts)
     : parts_(std::move(parts)), memory_(*parts_.pool, parts_.prefix_caching), scheduler_(parts_.scheduler, memory_) {
@@ -125,62 +130,82 @@ void Core::fail_step(const sched::Plan& plan, const Error& error) {
   }
 }
 
-void Core::draw(const sched::Plan& plan) {
+// Scores or draws one row. Rows of a step are independent: several threads do it at once, and each sequence draws once.
+void Core::evaluate(Row& row) {
   const size_t stride = parts_.runner->logit_stride(), vocab = static_cast<size_t>(parts_.info.vocab);
-  for (Row& row : rows_) {
-    Sequence& s = *row.sequence;
-    const std::span<const float> logits(logits_.as<float>() + static_cast<size_t>(row.row) * stride, vocab);
-    if (row.position + 1 < s.prompt_size) {
-      TokenOutput& out = s.prompt_scores[static_cast<size_t>(row.position)];
-      out.token = s.tokens[static_cast<size_t>(row.position + 1)];
-      const double lse = log_sum_exp(logits);
-      out.logprob = logprob_of(logits[static_cast<size_t>(out.token)], lse);
-      std::vector<Candidate> best;
-      best_of(logits, static_cast<size_t>(s.request.prompt_logprobs), best);
-      for (const Candidate& c : best) out.top.push_back({c.token, logprob_of(c.logit, lse)});
-    } else {
-      row.sampled = s.sampler.sample(logits, s.tokens, static_cast<int64_t>(s.tokens.size()));
-    }
+  const std::span<const float> logits(logits_.as<float>() + static_cast<size_t>(row.row) * stride, vocab);
+  Sequence& s = *row.sequence;
+  if (!row.scored()) {
+    row.sampled = s.sampler.sample(logits, s.tokens, static_cast<int64_t>(s.tokens.size()));
+    return;
   }
-  (void)plan;
+  TokenOutput& out = s.prompt_scores[static_cast<size_t>(row.position)];
+  out.token = s.tokens[static_cast<size_t>(row.position + 1)];
+  const double lse = log_sum_exp(logits);
+  out.logprob = logprob_of(logits[static_cast<size_t>(out.token)], lse);
+  std::vector<Candidate> best;
+  best_of(logits, static_cast<size_t>(s.request.prompt_logprobs), best);
+  for (const Candidate& c : best) out.top.push_back({c.token, logprob_of(c.logit, lse)});
 }
 
-void Core::step() {
-  const double start = now();
-  const sched::Plan& plan = scheduler_.plan(start);
-  account(plan, start);
+void Core::draw() {
+  const int64_t n = std::ssize(rows_);
+  ThreadPool* threads = parts_.runner->threads();
+  if (!threads || n < 2 || n * parts_.info.vocab < kWorthThreads) {
+    for (Row& row : rows_) evaluate(row);
+    return;
+  }
+  threads->run([&](Team& team) {
+    team.parallel_for(n, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) evaluate(rows_[static_cast<size_t>(i)]);
+    });
+  });
+}
+
+void Core::deliver(double now) {
+  for (Row& row : rows_) {
+    Sequence& s = *row.sequence;
+    if (row.scored()) {
+      s.scored = row.position + 1;
+      continue;
+    }
+    if (s.report.generated_tokens == 0 && s.request.prompt_logprobs >= 0) s.deliver_prompt_scores();
+    const int64_t before = s.report.generated_tokens;
+    FinishReason reason;
+    const bool ended = s.take(row.sampled, now, reason);
+    stats_.generated_tokens += static_cast<uint64_t>(s.report.generated_tokens - before);
+    if (ended) {
+      end(s.id, reason);  // this was its last row
+    } else {
+      scheduler_.append(s.id);
+    }
+  }
+}
+
+void Core::plan() {
+  step_start_ = now();
+  plan_ = &scheduler_.plan(step_start_);
+  account(*plan_, step_start_);
+}
+
+void Core::run() {
+  const sched::Plan& plan = *plan_;
   if (plan.slices.empty()) return;
   build(plan);
   const double before = monotonic_seconds();
-  const model::Step input{spans_};
-  const Status done = parts_.runner->forward(input, *parts_.pool, logits_.as<float>());
+  const Status done = parts_.runner->forward({spans_}, *parts_.pool, logits_.as<float>());
   const double forward = monotonic_seconds() - before;
   if (!done) {
     fail_step(plan, done.error());
     return;
   }
-  const double after = now();
   for (const sched::Slice& slice : plan.slices) memory_.computed(*sequences_.at(slice.id), slice.count);
   scheduler_.completed();
-  draw(plan);
-  for (Row& row : rows_) {
-    Sequence& s = *row.sequence;
-    if (row.position + 1 < s.prompt_size) {
-      s.scored = row.position + 1;
-      continue;
-    }
-    if (s.report.generated_tokens == 0 && s.request.prompt_logprobs >= 0) s.deliver_prompt_scores();
-    FinishReason reason;
-    const bool ended = s.take(row.sampled, after, reason);
-    if (ended) {
-      end(s.id, reason);
-    } else {
-      scheduler_.append(s.id);
-    }
-  }
+  draw();
+  deliver(now());
   stats_.last_step_tokens = plan.shape.prefill_tokens + plan.shape.decodes;
   stats_.last_step_predicted_seconds = plan.predicted_seconds;
-  stats_.last_step_seconds = now() - start;
+  stats_.last_step_seconds = now() - step_start_;
   scheduler_.measured(stats_.last_step_seconds);
   stats_.step_seconds += stats_.last_step_seconds;
   stats_.forward_seconds += forward;

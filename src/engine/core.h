@@ -44,20 +44,25 @@ class Core {
   void cancel_all();
 
   bool idle() const { return sequences_.empty(); }
-  // One step, if there is something to run. Requests whose id is in left_queue() have begun or ended since the last
-  // call of it.
-  void step();
-  std::vector<RequestId> left_queue();
+  // One step, if there is something to run: plan() decides it, admits and preempts, and ends what is past its deadline;
+  // run() computes and delivers. Nothing but fill() and left_queue() may be called in between.
+  void plan();
+  void run();
+  void step() {
+    plan();
+    run();
+  }
+  std::vector<RequestId> left_queue();  // requests that have begun or ended since the last call
 
   void fill(EngineStats& stats) const;
   std::string check_invariants() const { return memory_.check(); }  // for tests
 
  private:
   explicit Core(Parts parts);
-  void run(const sched::Plan& plan);
   void build(const sched::Plan& plan);
   void account(const sched::Plan& plan, double now);
-  void draw(const sched::Plan& plan);
+  void draw();
+  void deliver(double now);
   void end(RequestId id, FinishReason reason);
   void fail_step(const sched::Plan& plan, const Error& error);
 
@@ -74,10 +79,14 @@ class Core {
     Sequence* sequence;
     int64_t row;       // in logits_
     int64_t position;  // of the token whose logits they are
-    Sampled sampled;
+    Sampled sampled;   // drawn from them; not for rows of a prompt that is scored
+    bool scored() const { return position + 1 < sequence->prompt_size; }
   };
+  void evaluate(Row& row);
   std::vector<Row> rows_;
   EngineStats stats_;
+  const sched::Plan* plan_ = nullptr;
+  double step_start_ = 0;
 };
 
 }  // namespace toccata::engine

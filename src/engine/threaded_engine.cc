@@ -89,7 +89,9 @@ class ThreadedEngine final : public Engine {
       for (RequestId id : taken.cancelled) core_->cancel(id);
       taken.arrivals.clear();
       taken.cancelled.clear();
-      core_->step();
+      core_->plan();
+      publish();  // gauges hold during a long step, too
+      core_->run();
       publish();
     }
     for (Arrival& a : taken.arrivals) core_->add(a.id, std::move(a.request), std::move(a.listener), a.time);

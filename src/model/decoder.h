@@ -31,6 +31,7 @@ class Decoder final : public ModelRunner {
   std::string_view isa() const override { return kernels_->isa; }
   size_t logit_stride() const override { return static_cast<size_t>(weights_->output().matrix.padded_rows()); }
   Status forward(const Step& step, kv::Pool& pool, float* logits) override;
+  ThreadPool* threads() override { return &threads_; }
 
  private:
   Decoder(ModelConfig config, const RunnerOptions& options, const kernels::KernelSet* kernels);

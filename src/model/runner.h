@@ -60,6 +60,9 @@ class ModelRunner {
   // anything is written). No allocation after load.
   virtual Status forward(const Step& step, kv::Pool& pool, float* logits) = 0;
   virtual size_t logit_stride() const = 0;
+
+  // The threads that forward() uses, for other work between two calls of it. May be null.
+  virtual ThreadPool* threads() { return nullptr; }
 };
 
 }  // namespace toccata::model
