@@ -145,7 +145,7 @@ void fuzz(unsigned seed, uint64_t& preemptions, uint64_t& hits) {
 TEST(EngineCore, SurvivesAnythingAtAnyStep) {
   uint64_t preemptions = 0, hits = 0;
   const char* rounds = std::getenv("TOCCATA_FUZZ_ROUNDS");
-  for (unsigned seed = 0; seed < (rounds ? static_cast<unsigned>(std::atoi(rounds)) : 60u); ++seed) {
+  for (unsigned seed = 0; seed < (rounds ? std::strtoul(rounds, nullptr, 10) : 60); ++seed) {
     fuzz(seed, preemptions, hits);
     if (HasFatalFailure()) return;
   }
