@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <limits>
 
+#include "base/cpu_features.h"
+
 namespace toccata::exact {
 namespace {
 
@@ -11,10 +13,12 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // 2^e for -1022 <= e <= 1023.
-double power_of_two(int e) { return std::bit_cast<double>(static_cast<uint64_t>(e + 1023) << 52); }
+[[gnu::always_inline]] inline double power_of_two(int e) {
+  return std::bit_cast<double>(static_cast<int64_t>(e + 1023) << 52);
+}
 
 // The nearest integer (ties to even) for |x| < 2^51: 1.5 * 2^52 pushes the fraction out of the significand.
-double round_to_integer(double x) {
+[[gnu::always_inline]] inline double round_to_integer(double x) {
   constexpr double kShift = 0x1.8p52;
   return (x + kShift) - kShift;
 }
@@ -100,12 +104,12 @@ SinCos sincos(double x) {
   }
 }
 
+namespace {
+
 // x = k ln 2 + r, |r| <= ln(2)/2 < 0.3466; exp(x) = 2^k exp(r), exp(r) by Taylor to r^13: the rest is below
 // 0.3466^14 / 14! < 5e-18. ln 2 is split so that k * kLn2High is exact (|k| < 2^11, 42 bits).
-double exp(double x) {
-  if (x != x) return x;
-  if (x > 709.8) return kInfinity;
-  if (x < -745.2) return 0.0;
+// Without branches, so that loops over it become vector code: for -745.2 <= x <= 709.8.
+[[gnu::always_inline]] inline double exp_in_range(double x) {
   constexpr double kLog2E = 0x1.71547652b82fep+0;
   constexpr double kLn2High = 0x1.62e42fefa38p-1;
   constexpr double kLn2Low = 0x1.ef35793c7673p-45;
@@ -131,6 +135,39 @@ double exp(double x) {
   const int ik = static_cast<int>(k);
   const int half = ik / 2;
   return y * power_of_two(half) * power_of_two(ik - half);
+}
+
+[[gnu::always_inline]] inline void exp_loop(const double* x, double* y, size_t n) {
+  for (size_t i = 0; i < n; ++i) y[i] = exp_in_range(x[i]);
+}
+
+void exp_baseline(const double* x, double* y, size_t n) { exp_loop(x, y, n); }
+
+// The same operations in wider registers: no FMA, and contraction is off, so the same bits.
+#if defined(__x86_64__)
+[[gnu::target("avx2")]] void exp_avx2(const double* x, double* y, size_t n) { exp_loop(x, y, n); }
+#endif
+
+}  // namespace
+
+double exp(double x) {
+  if (x != x) return x;
+  if (x > 709.8) return kInfinity;
+  if (x < -745.2) return 0.0;
+  return exp_in_range(x);
+}
+
+void exp(const double* x, double* y, size_t n) {
+  bool in_range = true;
+  for (size_t i = 0; i < n; ++i) in_range &= x[i] >= -745.2 && x[i] <= 709.8;
+  if (!in_range) {
+    for (size_t i = 0; i < n; ++i) y[i] = exp(x[i]);
+    return;
+  }
+#if defined(__x86_64__)
+  if (cpu_features().avx2) return exp_avx2(x, y, n);
+#endif
+  exp_baseline(x, y, n);
 }
 
 // x = 2^k m with m in [sqrt(1/2), sqrt(2)), f = m - 1 (exact), s = f / (2 + f), |s| < 0.1716:

@@ -4,6 +4,8 @@
 // only additions, multiplications and divisions of doubles in a fixed order (contraction is off).
 #pragma once
 
+#include <cstddef>
+
 namespace toccata::exact {
 
 struct SinCos {
@@ -18,6 +20,8 @@ inline double cos(double x) { return sincos(x).cos; }
 
 // Relative error below 5e-16. Over- and underflow to infinity and 0 (through subnormals), NaN stays NaN.
 double exp(double x);
+// y[i] = exp(x[i]), several at a time, the same bits. x and y may be the same array.
+void exp(const double* x, double* y, size_t n);
 
 // Natural logarithm, relative error below 5e-16. log(0) = -infinity, negative values and NaN give NaN.
 double log(double x);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <vector>
 
 #include "base/rng.h"
 
@@ -121,6 +122,18 @@ TEST(ExactMath, BitsAreFixed) {
     mix(log(random(i, 0.001, 1000)));
   }
   EXPECT_EQ(hash, 15899701494843272648u);
+}
+
+TEST(ExactMath, ExpOfAnArrayHasTheBitsOfEachAlone) {
+  for (const double range : {1.0, 60.0, 700.0, 800.0}) {
+    std::vector<double> x(1003), y(x.size());
+    for (uint32_t i = 0; i < x.size(); ++i) x[i] = random(i, -range, range);
+    if (range > 750) x[17] = std::numeric_limits<double>::quiet_NaN();
+    exp(x.data(), y.data(), x.size());
+    for (size_t i = 0; i < x.size(); ++i) {
+      EXPECT_EQ(std::bit_cast<uint64_t>(y[i]), std::bit_cast<uint64_t>(exp(x[i]))) << x[i];
+    }
+  }
 }
 
 }  // namespace

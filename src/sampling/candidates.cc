@@ -49,11 +49,15 @@ double log_sum_exp(std::span<const float> logits) {
   float top = -std::numeric_limits<float>::infinity();
   for (float x : logits) top = x > top ? x : top;
   if (std::isinf(top)) return static_cast<double>(top);
-  constexpr size_t kLanes = 16;
+  constexpr size_t kLanes = 16, kBlock = 256;
   double lanes[kLanes] = {};
+  double terms[kBlock];
   const double shift = static_cast<double>(top);
-  for (size_t i = 0; i < logits.size(); ++i) {
-    if (!std::isnan(logits[i])) lanes[i % kLanes] += exact::exp(static_cast<double>(logits[i]) - shift);
+  for (size_t begin = 0; begin < logits.size(); begin += kBlock) {
+    const size_t n = std::min(kBlock, logits.size() - begin);
+    for (size_t i = 0; i < n; ++i) terms[i] = static_cast<double>(logits[begin + i]) - shift;
+    exact::exp(terms, terms, n);
+    for (size_t i = 0; i < n; ++i) lanes[i % kLanes] += std::isnan(terms[i]) ? 0.0 : terms[i];
   }
   double sum = 0;
   for (double lane : lanes) sum += lane;

@@ -1,5 +1,6 @@
 #include "sampling/pipeline.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -29,9 +30,19 @@ void weigh_all(std::span<const float> logits, double temperature, double floor, 
   out.clear();
   const float best = logits[static_cast<size_t>(argmax(logits))];
   if (!(best > -std::numeric_limits<float>::infinity())) return;
-  for (size_t i = 0; i < logits.size(); ++i) {
-    const double share = log_share(logits[i], best, temperature);
-    if (share >= floor) out.push_back({logits[i], static_cast<int32_t>(i), exact::exp(share)});
+  constexpr size_t kBlock = 256;
+  double shares[kBlock];
+  for (size_t begin = 0; begin < logits.size(); begin += kBlock) {
+    const size_t end = std::min(begin + kBlock, logits.size()), had = out.size();
+    size_t n = 0;
+    for (size_t i = begin; i < end; ++i) {
+      const double share = log_share(logits[i], best, temperature);
+      if (!(share >= floor)) continue;
+      shares[n++] = share;
+      out.push_back({logits[i], static_cast<int32_t>(i), 0.0});
+    }
+    exact::exp(shares, shares, n);
+    for (size_t i = 0; i < n; ++i) out[had + i].weight = shares[i];
   }
 }
 
@@ -130,12 +141,21 @@ int32_t draw(std::span<Candidate> candidates, double u) {
   const double target = u * total_weight(candidates);
   double held = 0;
   int32_t token = candidates.front().token;
-  visit_in_order(candidates, ranks_before, [&](const Candidate& c) {
+  const auto reached = [&](const Candidate& c) {
     // Rounding may leave the sum a little below the total: then the last one with weight is drawn.
     if (c.weight > 0) token = c.token;
     held += c.weight;
     return held > target;
-  });
+  };
+  // Most draws end among the few heavy ones. A higher rank never weighs less, so they are a front of the order, and
+  // setting them apart costs one look at each candidate instead of a selection among all of them.
+  double best = 0;
+  for (const Candidate& c : candidates) best = std::max(best, c.weight);
+  const auto light = std::partition(candidates.begin(), candidates.end(),
+                                    [bar = best * 0x1p-12](const Candidate& c) { return c.weight >= bar; });
+  const auto heavy = static_cast<size_t>(light - candidates.begin());
+  visit_in_order(candidates.first(heavy), ranks_before, reached);
+  if (!(held > target)) visit_in_order(candidates.subspan(heavy), ranks_before, reached);
   return token;
 }
 

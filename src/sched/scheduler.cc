@@ -224,13 +224,10 @@ void Scheduler::admit() {
     Sequence& s = at(id);
     if (chunk_for(s) == 0 || std::ssize(plan_.slices) - plan_.shape.decodes >= kPromptsPerStep) return;
     s.computed = memory_.attach(id);
-    if (promised() + memory_.needed(id, s.tokens + 1) > memory_.available() && !running_.empty()) {
-      memory_.release(id);
-      s.computed = 0;
-      return;
-    }
+    // The chunk anew: behind a cached prefix each token costs more, and none may fit any more.
     const int64_t n = chunk_for(s);
-    if (!memory_.reserve(id, s.computed + n)) {
+    const bool room = running_.empty() || promised() + memory_.needed(id, s.tokens + 1) <= memory_.available();
+    if (n == 0 || !room || !memory_.reserve(id, s.computed + n)) {
       memory_.release(id);
       s.computed = 0;
       return;

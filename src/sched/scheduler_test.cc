@@ -183,6 +183,24 @@ TEST(Scheduler, RunsEveryDecodeInEveryStepBesideALongPrompt) {
   }
 }
 
+// Tokens behind a long cached prefix cost more than they seemed to before it was looked up.
+TEST(Scheduler, TakesNothingOfAPromptWhoseCachedPrefixMakesItTooDear) {
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937 rng(seed);
+    World world(small_options(24, 0, 0.03 + 0.005 * static_cast<double>(rng() % 20)), 20000);
+    for (SequenceId id = 1; id <= 60; ++id) {
+      const int64_t prompt = 1 + static_cast<int64_t>(rng() % 9000);
+      world.memory.cached[id] = std::max<int64_t>(0, prompt - 1 - static_cast<int64_t>(rng() % 40));
+      world.add(id, prompt, 1 + static_cast<int64_t>(rng() % 30));
+      for (int steps = static_cast<int>(rng() % 3); steps > 0; --steps) world.step();
+      if (HasFailure()) return;
+    }
+    world.run_dry(20000);
+    if (HasFailure()) return;
+  }
+}
+
 TEST(Scheduler, GivesAPromptWholeChunksWhenNobodyDecodes) {
   World world(small_options(4), 1000);
   world.add(1, 2048, 1);

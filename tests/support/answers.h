@@ -67,7 +67,9 @@ inline bool same_bits(const TokenOutput& a, const TokenOutput& b) {
 // The same answer, bit for bit; `cut`: got may have been ended early.
 inline void expect_same(const Answer& got, const Answer& want, const std::string& what, bool cut = false) {
   if (!cut) {
-    ASSERT_EQ(got.tokens.size(), want.tokens.size()) << what;
+    ASSERT_EQ(got.tokens.size(), want.tokens.size())
+        << what << ", reasons " << static_cast<int>(got.reason) << " and " << static_cast<int>(want.reason) << ' '
+        << got.report.error.message;
     ASSERT_EQ(got.text, want.text) << what;
     ASSERT_EQ(got.reason, want.reason) << what;
     ASSERT_EQ(got.prompt_scores.size(), want.prompt_scores.size()) << what;
