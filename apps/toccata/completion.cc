@@ -9,20 +9,30 @@ namespace toccata::cli {
 namespace {
 
 // What the scripts rely on: the lines between "Commands:" and the next empty line of `toccata --help` begin with a
-// command's name, and `toccata COMMAND --help` shows every long option as --name.
+// command's name, and `toccata COMMAND --help` shows every long option as --name, and behind the names of an option
+// its choices as one|two.
+#define CHOICES_OF                                                                                                 \
+  "awk -v option=\"$option\" '/^  -/ { found = 0; for (i = 1; i < NF; i++) { name = $i; sub(/,$/, \"\", name); "   \
+  "if (name == option) found = 1; if ($i ~ /,$/) continue; if (found && $(i + 1) ~ /^[a-z0-9]+([|][a-z0-9]+)+$/) " \
+  "{ gsub(/[|]/, \"\\n\", $(i + 1)); print $(i + 1) } next } }'"
+
 constexpr const char* kBash = R"sh(# bash completion for toccata; load with: source <(toccata completion bash)
 _toccata() {
-  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words
+  local cur=${COMP_WORDS[COMP_CWORD]} option=${COMP_WORDS[COMP_CWORD-1]} words
   COMPREPLY=()
-  if [ "$COMP_CWORD" -eq 1 ]; then
+  if [ "$COMP_CWORD" -eq 1 ] || [ "${COMP_WORDS[1]}" = help ]; then
     words=$(toccata --help 2>/dev/null | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p')
-    COMPREPLY=($(compgen -W "$words --help --version" -- "$cur"))
+    [ "$COMP_CWORD" -eq 1 ] && words+=" --help --version"
+    COMPREPLY=($(compgen -W "$words" -- "$cur"))
   elif [ "${COMP_WORDS[1]}" = completion ]; then
     COMPREPLY=($(compgen -W "bash zsh fish" -- "$cur"))
   elif [[ $cur == -* ]]; then
     words=$(toccata "${COMP_WORDS[1]}" --help 2>/dev/null | grep -oE -- '--[a-z][a-z0-9-]*' | sort -u)
+    COMPREPLY=($(compgen -W "$words --help" -- "$cur"))
+  elif [[ $option == -* ]] && words=$(toccata "${COMP_WORDS[1]}" --help 2>/dev/null | )sh" CHOICES_OF
+                              R"sh() && [ -n "$words" ]; then
     COMPREPLY=($(compgen -W "$words" -- "$cur"))
-  elif [[ $prev == -m || $prev == --model || ${COMP_WORDS[1]} == inspect ]]; then
+  elif [[ $option == -m || $option == --model || ${COMP_WORDS[1]} == inspect ]]; then
     local IFS=$'\n'
     COMPREPLY=($(compgen -f -X '!*.gguf' -- "$cur") $(compgen -d -S / -- "$cur"))
     compopt -o nospace -o filenames 2>/dev/null
@@ -39,16 +49,20 @@ constexpr const char* kZsh = R"sh(#compdef toccata
 # zsh completion for toccata; load with: source <(toccata completion zsh)
 _toccata() {
   local -a list
-  if (( CURRENT == 2 )); then
+  local option=$words[CURRENT-1]
+  if (( CURRENT == 2 )) || [[ $words[2] == help ]]; then
     list=(${(f)"$(toccata --help 2>/dev/null | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\)  *\(.*\)/\1:\2/p')"})
     _describe command list
-    compadd -- --help --version
+    (( CURRENT == 2 )) && compadd -- --help --version
   elif [[ $words[2] == completion ]]; then
     compadd bash zsh fish
   elif [[ $PREFIX == -* ]]; then
     list=(${(f)"$(toccata $words[2] --help 2>/dev/null | grep -oE -- '--[a-z][a-z0-9-]*' | sort -u)"})
+    compadd -- $list --help
+  elif [[ $option == -* ]] && list=(${(f)"$(toccata $words[2] --help 2>/dev/null | )sh" CHOICES_OF
+                             R"sh()"}) && (( $#list )); then
     compadd -- $list
-  elif [[ $words[CURRENT-1] == (-m|--model) || $words[2] == inspect ]]; then
+  elif [[ $option == (-m|--model) || $words[2] == inspect ]]; then
     _files -g '*.gguf'
   else
     _files
@@ -64,8 +78,17 @@ end
 function __toccata_options
   set -l words (commandline -opc)
   test (count $words) -gt 1; and toccata $words[2] --help 2>/dev/null | grep -oE -- '--[a-z][a-z0-9-]*' | sort -u
+  echo --help
 end
-complete -c toccata -n __fish_use_subcommand -f -a '(__toccata_commands)'
+function __toccata_choices
+  set -l words (commandline -opc)
+  test (count $words) -gt 2; or return
+  set -l option $words[-1]
+  string match -q -- '-*' $option; and toccata $words[2] --help 2>/dev/null | )sh" CHOICES_OF R"sh(
+end
+complete -c toccata -n __fish_use_subcommand -f -a '(__toccata_commands) --help --version'
+complete -c toccata -n '__fish_seen_subcommand_from help' -f -a '(__toccata_commands)'
+complete -c toccata -n 'not __fish_use_subcommand; and count (__toccata_choices) >/dev/null' -f -a '(__toccata_choices)'
 complete -c toccata -n 'not __fish_use_subcommand; and string match -q -- "-*" (commandline -ct)' -f -a '(__toccata_options)'
 complete -c toccata -n '__fish_seen_subcommand_from completion' -f -a 'bash zsh fish'
 )sh";

@@ -1,11 +1,9 @@
 #!/usr/bin/env python3
-"""The program's frame: help, version, wrong usage, completion."""
+"""The program's frame: help, version, wrong usage."""
 
 import os
 import re
-import shutil
 import subprocess
-import tempfile
 import unittest
 
 from cli import TOCCATA, main
@@ -71,36 +69,6 @@ class Frame(unittest.TestCase):
     def test_full_disk_is_no_success(self):
         with open("/dev/full", "w", encoding="utf-8") as full:
             self.assertEqual(subprocess.run([TOCCATA, "--help"], stdout=full, stderr=subprocess.PIPE).returncode, 1)
-
-
-class Completion(unittest.TestCase):
-    def complete(self, *words, folder="/"):
-        """What bash offers for the last of the words."""
-        script = f"""PATH={os.path.dirname(os.path.abspath(TOCCATA))}:$PATH
-            source <(toccata completion bash); cd "$1"; shift
-            COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _toccata; printf '%s\\n' "${{COMPREPLY[@]}}\""""
-        result = subprocess.run(["bash", "-c", script, "bash", folder, "toccata", *words], capture_output=True, text=True)
-        self.assertEqual(result.stderr, "")
-        return result.stdout.split()
-
-    def test_bash_completes_commands_and_options(self):
-        self.assertEqual(set(self.complete("")), set(commands()) | {"--help", "--version"})
-        self.assertEqual(self.complete("insp"), ["inspect"])
-        self.assertIn("--model", self.complete("run", "--mo"))
-        self.assertEqual(self.complete("completion", "z"), ["zsh"])
-
-    def test_bash_completes_model_files(self):
-        with tempfile.TemporaryDirectory() as folder:
-            for name in ("a.gguf", "b.txt"):
-                open(os.path.join(folder, name), "w", encoding="utf-8").close()
-            self.assertEqual(self.complete("run", "-m", "", folder=folder), ["a.gguf"])
-
-    def test_scripts_are_valid_where_the_shell_is_there(self):
-        for shell in ("bash", "zsh", "fish"):
-            script = run("completion", shell).stdout
-            self.assertIn("toccata", script)
-            if shutil.which(shell):
-                subprocess.run([shell, "-n"], input=script, text=True, check=True)
 
 
 if __name__ == "__main__":
