@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/rng.h"
+#include "feed.h"
 #include "interrupt.h"
 #include "run_report.h"
 
@@ -36,7 +37,8 @@ class Run {
 
   Status fill() {
     for (size_t s = 0; s < sessions_.size(); ++s) {
-      if (Status status = sessions_[s].append(slice(s, 0, test_.depth), chunk_); !status) return status;
+      const Result<bool> whole = feed(sessions_[s], slice(s, 0, test_.depth), chunk_);
+      if (!whole) return tl::unexpected(whole.error());
     }
     return {};
   }
@@ -58,16 +60,17 @@ class Run {
 
   Status read_and_decode() {
     for (size_t s = 0; s < sessions_.size(); ++s) {
-      if (Status status = sessions_[s].append(slice(s, test_.depth, test_.prompt), chunk_); !status) return status;
+      const Result<bool> whole = feed(sessions_[s], slice(s, test_.depth, test_.prompt), chunk_);
+      if (!whole) return tl::unexpected(whole.error());
     }
-    for (int64_t i = 0; i < test_.gen; ++i) {
+    for (int64_t i = 0; i < test_.gen && !interrupted(); ++i) {
       if (Status status = step(test_.depth + test_.prompt + i, 1); !status) return status;
     }
     return {};
   }
 
   Status verify_steps() {
-    for (int64_t i = 0; i < kStepsPerSample; ++i) {
+    for (int64_t i = 0; i < kStepsPerSample && !interrupted(); ++i) {
       const double start = monotonic_seconds();
       if (Status status = step(test_.depth, test_.rows); !status) return status;
       steps_.push_back(monotonic_seconds() - start);

@@ -6,6 +6,7 @@
 #include <xxhash.h>
 
 #include "eval_perplexity.h"
+#include "interrupt.h"
 #include "loaded_model.h"
 #include "output.h"
 
@@ -26,7 +27,7 @@ class Dump {
     const int64_t prefix_chunk = options_.prefix_chunk > 0 ? options_.prefix_chunk : chunk;
     Session session(*m_.runner, *m_.pool);
     if (Status s = add_neighbours(ids); !s) return s;
-    for (int64_t at = 0; at < n;) {
+    for (int64_t at = 0; at < n && !interrupted();) {
       // With a chunk size of its own the prefix ends exactly where the dumped rows begin.
       int64_t count = std::min(at < from ? prefix_chunk : chunk, n - at);
       if (options_.prefix_chunk > 0 && at < from) count = std::min(count, from - at);
@@ -79,8 +80,9 @@ class Dump {
   void add_span(std::vector<model::SpanInput>& spans, size_t k) {
     const int64_t most = std::max<int64_t>(1, kNeighbourRows / options_.neighbours);
     Session& s = neighbours_[k];
-    int64_t count = 1 + static_cast<int64_t>(k) % most;
-    if (s.length() + count > static_cast<int64_t>(texts_[k].size())) s.truncate(0), (void)s.reserve(m_.context);
+    const int64_t held = static_cast<int64_t>(texts_[k].size());
+    const int64_t count = std::min(1 + static_cast<int64_t>(k) % most, held);
+    if (s.length() + count > held) s.truncate(0), (void)s.reserve(m_.context);
     const auto tokens = std::span(texts_[k]).subspan(static_cast<size_t>(s.length()), static_cast<size_t>(count));
     spans.push_back({s.blocks().data(), s.length(), tokens, -1});
   }

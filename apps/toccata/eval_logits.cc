@@ -2,6 +2,8 @@
 #include <algorithm>
 
 #include "eval_cases.h"
+#include "feed.h"
+#include "interrupt.h"
 #include "json_reader.h"
 #include "sampling/candidates.h"
 
@@ -86,7 +88,7 @@ Result<json::object> score(LoadedModel& m, const Prompt& p, int64_t chunk, bool 
     }
   };
   Session session(*m.runner, *m.pool);
-  if (Status s = session.append_with_logits(p.ids, 0, chunk, on_row); !s) return tl::unexpected(s.error());
+  if (const Result<bool> whole = feed(session, p.ids, chunk, on_row); !whole) return tl::unexpected(whole.error());
   json::object line = {{"id", p.reference->at("id")}, {"nll", json_number(nll)}};
   if (with_positions) line["positions"] = std::move(positions);
   return line;
@@ -94,9 +96,9 @@ Result<json::object> score(LoadedModel& m, const Prompt& p, int64_t chunk, bool 
 
 Result<json::object> continue_greedily(LoadedModel& m, const Prompt& p, int64_t chunk) {
   Session session(*m.runner, *m.pool);
-  if (Status s = session.append(p.ids, chunk); !s) return tl::unexpected(s.error());
+  if (const Result<bool> whole = feed(session, p.ids, chunk); !whole) return tl::unexpected(whole.error());
   json::array out;
-  for (int64_t i = 0; i < p.answer; ++i) {
+  for (int64_t i = 0; i < p.answer && !interrupted(); ++i) {
     const int32_t token = argmax(session.logits());
     out.push_back(token);
     if (i + 1 == p.answer) break;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "feed.h"
 #include "interrupt.h"
 #include "loaded_model.h"
 #include "output.h"
@@ -30,7 +31,7 @@ struct Tally {
   }
 };
 
-Status score_window(LoadedModel& m, const std::vector<int32_t>& ids, int64_t chunk, Tally& tally) {
+Result<bool> score_window(LoadedModel& m, const std::vector<int32_t>& ids, int64_t chunk, Tally& tally) {
   const auto on_row = [&](int64_t position, std::span<const float> row) {
     const size_t next = static_cast<size_t>(position) + 1;
     if (next >= ids.size()) return;
@@ -40,7 +41,7 @@ Status score_window(LoadedModel& m, const std::vector<int32_t>& ids, int64_t chu
     tally.squares += nll * nll;
   };
   Session session(*m.runner, *m.pool);
-  return session.append_with_logits(ids, 0, chunk, on_row);
+  return feed(session, ids, chunk, on_row);
 }
 
 }  // namespace
@@ -67,13 +68,15 @@ Status eval_perplexity(const ModelOptions& options, const std::string& text_path
     if (bos) window.push_back(m.tokenizer->bos());
     const auto begin = ids.begin() + static_cast<std::ptrdiff_t>(at);
     window.insert(window.end(), begin, begin + static_cast<std::ptrdiff_t>(std::min(step, ids.size() - at)));
-    if (Status s = score_window(m, window, options.chunk, tally); !s) return s;
+    const Result<bool> whole = score_window(m, window, options.chunk, tally);
+    if (!whole) return tl::unexpected(whole.error());
     if (show && tally.n > 0) {
       std::fprintf(stderr, "\r%zu of %zu tokens, PPL %.4f", std::min(at + step, ids.size()), ids.size(),
                    tally.perplexity());
     }
   }
   if (show) std::fputs("\r\x1b[K", stderr);
+  if (interrupted()) return {};  // of part of the text it would not be the perplexity asked for
   if (tally.n == 0) return fail(ErrorCode::kInvalidFile, quoted(text_path) + " has too few tokens for a perplexity");
   char line[200];
   std::snprintf(line, sizeof line, "PPL %.4f +- %.4f (nll %.4f, %lld tokens in %lld windows of %lld)\n",

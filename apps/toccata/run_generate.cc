@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "feed.h"
 #include "interrupt.h"
 #include "sampling/stop.h"
 
@@ -16,13 +17,7 @@ Result<bool> read_prompt(Session& session, std::span<const int32_t> prompt, int6
   const auto common = std::mismatch(have.begin(), have.end(), prompt.begin(), prompt.end() - 1).first - have.begin();
   session.truncate(common);
   g.cached_tokens = common;
-  for (int64_t at = common; at < g.prompt_tokens; at += chunk) {
-    if (interrupted()) return false;
-    const int64_t count = std::min(chunk, g.prompt_tokens - at);
-    const Status s = session.append(prompt.subspan(static_cast<size_t>(at), static_cast<size_t>(count)), chunk);
-    if (!s) return tl::unexpected(s.error());
-  }
-  return !interrupted();
+  return feed(session, prompt.subspan(static_cast<size_t>(common)), chunk);
 }
 
 class Answer {

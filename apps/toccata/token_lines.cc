@@ -30,6 +30,7 @@ class StdinLines {
       if (line.size() > kMaxLine) return fail(ErrorCode::kInvalidFile, "is longer than 256 MiB");
       const Result<bool> more = fill();
       if (!more) return tl::unexpected(more.error());
+      if (interrupted()) return false;  // what was read of the line is not all of it
       if (!*more) return !line.empty();
     }
   }

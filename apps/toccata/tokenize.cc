@@ -11,6 +11,7 @@
 #include "format/gguf/gguf.h"
 #include "interrupt.h"
 #include "json_reader.h"
+#include "loaded_model.h"
 #include "output.h"
 #include "text/tokenizer/tokenizer.h"
 #include "text/tokenizer/utf8_runs.h"
@@ -19,11 +20,6 @@
 namespace toccata::cli {
 namespace json = boost::json;
 namespace {
-
-int failed(const char* command, const std::string& message) {
-  std::fprintf(stderr, "%s: %s\n", command, message.c_str());
-  return 1;
-}
 
 // Only the metadata is read; the weights stay on the disk.
 Result<std::unique_ptr<Tokenizer>> open_tokenizer(const std::string& path) {
@@ -137,13 +133,16 @@ Result<std::vector<TokenId>> parse_ids(std::string_view text) {
   return ids;
 }
 
-int finish(const char* command, const Status& status) { return status ? 0 : failed(command, status.error().message); }
+int finish(const char* command, const Status& status) {
+  if (interrupted()) return 130;
+  return status ? 0 : report(command, status.error());
+}
 
 }  // namespace
 
 int tokenize_main(int argc, char** argv) {
-  constexpr const char* kCommand = "toccata tokenize";
-  ArgParser parser(kCommand, "Shows the tokens of a text: id and bytes, one token a line.");
+  constexpr const char* kCommand = "tokenize";
+  ArgParser parser("toccata tokenize", "Shows the tokens of a text: id and bytes, one token a line.");
   TokenizeOptions options;
   parser.text("-m,--model", options.model, "FILE", "GGUF file (only its vocabulary is read)");
   parser.text("-p,--prompt", options.prompt, "TEXT", "the text; without -p and -f it comes from stdin");
@@ -170,7 +169,7 @@ int tokenize_main(int argc, char** argv) {
   }
   install_signal_handlers();
   const auto tokenizer = open_tokenizer(options.model);
-  if (!tokenizer) return failed(kCommand, tokenizer.error().message);
+  if (!tokenizer) return report(kCommand, tokenizer.error());
   if (options.jsonl) {
     return finish(kCommand, for_each_json_line([&](const json::object& line, const std::string& where) {
                     return tokenize_line(**tokenizer, line, where, options);
@@ -178,14 +177,14 @@ int tokenize_main(int argc, char** argv) {
   }
   Result<std::string> text = options.prompt;
   if (!parser.given("-p")) text = read_text(options.file.empty() ? "-" : options.file);
-  if (!text) return failed(kCommand, text.error().message);
+  if (!text) return report(kCommand, text.error());
   if (interrupted()) return 130;
   return finish(kCommand, write_stdout(render(**tokenizer, (*tokenizer)->encode(*text, options.encode()), options)));
 }
 
 int detokenize_main(int argc, char** argv) {
-  constexpr const char* kCommand = "toccata detokenize";
-  ArgParser parser(kCommand, "Turns token ids into text, byte for byte.");
+  constexpr const char* kCommand = "detokenize";
+  ArgParser parser("toccata detokenize", "Turns token ids into text, byte for byte.");
   std::string model;
   std::vector<std::string> words;
   bool jsonl = false, skip_special = false;
@@ -205,7 +204,7 @@ int detokenize_main(int argc, char** argv) {
   if (!ids) return parser.usage_error(ids.error().message);
   install_signal_handlers();
   const auto tokenizer = open_tokenizer(model);
-  if (!tokenizer) return failed(kCommand, tokenizer.error().message);
+  if (!tokenizer) return report(kCommand, tokenizer.error());
   if (jsonl) {
     return finish(kCommand, for_each_json_line([&](const json::object& line, const std::string& where) {
                     return detokenize_line(**tokenizer, line, where, skip_special);
@@ -213,12 +212,12 @@ int detokenize_main(int argc, char** argv) {
   }
   if (words.empty()) {
     const Result<std::string> text = read_text("-");
-    if (!text) return failed(kCommand, text.error().message);
+    if (!text) return report(kCommand, text.error());
     if (interrupted()) return 130;
     ids = parse_ids(*text);
-    if (!ids) return failed(kCommand, "stdin: " + ids.error().message);
+    if (!ids) return report(kCommand, {ids.error().code, "stdin: " + ids.error().message});
   }
-  if (Status s = check_ids(**tokenizer, *ids, quoted(model)); !s) return failed(kCommand, s.error().message);
+  if (Status s = check_ids(**tokenizer, *ids, quoted(model)); !s) return report(kCommand, s.error());
   std::string text = (*tokenizer)->decode(*ids, skip_special);
   if (isatty(STDOUT_FILENO)) text += "\n";
   return finish(kCommand, write_stdout(text));

@@ -128,6 +128,16 @@ class Eval(CliTest):
         self.assertEqual(self.call(*base, "--dump-hash", "--dump-last", "100000").returncode, 0)
         os.remove(first)
 
+    def test_neighbours_of_a_short_prompt_change_nothing(self):
+        for text in ("", "a", "ab"):  # with BOS 1, 3 and 4 tokens: fewer than some neighbours take of a step
+            base = ["eval", "-m", self.model, "-f", self.path("short.txt", text), "--dump-hash", "--dump-last", "9"]
+            plain = self.call(*base)
+            self.assertEqual(plain.returncode, 0, plain.stderr)
+            for count in range(1, 9):
+                with self.subTest(text=text, count=count):
+                    done = self.call(*base, "--neighbours", str(count))
+                    self.assertEqual((done.returncode, done.stdout), (0, plain.stdout), done.stderr)
+
 
 if __name__ == "__main__":
     main()
