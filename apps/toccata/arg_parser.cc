@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <numeric>
 
+#include "text/tokenizer/utf8_runs.h"
+
 namespace toccata::cli {
 namespace {
 
@@ -72,11 +74,26 @@ std::optional<T> parse_whole(std::string_view text) {
 std::optional<int64_t> parse_integer(std::string_view text) { return parse_whole<int64_t>(text); }
 std::optional<double> parse_number(std::string_view text) { return parse_whole<double>(text); }
 
-std::string quoted(std::string_view text) {
-  std::string out(1, '\'');
-  for (const char c : text.substr(0, 60)) out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
-  out += text.size() > 60 ? "...'" : "'";
+std::string one_line(std::string_view text) {
+  std::string out;
+  for (size_t at = 0; at < text.size();) {
+    const Utf8Char c = decode_utf8(text, at);
+    const bool control = c.code_point < 0x20 || (c.code_point >= 0x7f && c.code_point < 0xa0) ||
+                         c.code_point == 0x2028 || c.code_point == 0x2029;
+    if (c.valid && !control)
+      out += text.substr(at, c.length);
+    else
+      out += '?';
+    at += c.length;
+  }
   return out;
+}
+
+std::string quoted(std::string_view text) {
+  constexpr size_t kMost = 60;
+  size_t end = 0;  // never inside a character
+  while (end < std::min(text.size(), kMost)) end += decode_utf8(text, end).length;
+  return "'" + one_line(text.substr(0, end)) + (end < text.size() ? "...'" : "'");
 }
 
 ArgParser::Option& ArgParser::add(std::string_view names, std::string placeholder, std::string help,

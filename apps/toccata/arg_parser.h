@@ -74,7 +74,9 @@ class ArgParser {
 std::optional<int64_t> parse_integer(std::string_view text);
 std::optional<double> parse_number(std::string_view text);
 
-// Outside text in quotes, fit for one line of a terminal: control characters as '?', long texts cut.
+// Outside text, fit for one line of a terminal: control characters and bytes that are not UTF-8 as '?'.
+std::string one_line(std::string_view text);
+// The same in quotes, and long texts cut.
 std::string quoted(std::string_view text);
 
 }  // namespace toccata::cli

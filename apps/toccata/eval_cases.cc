@@ -18,7 +18,7 @@ std::string case_name(const json::object& c) {
 Result<Reference> read_reference(const std::string& path) {
   Result<std::string> text = read_text(path, size_t{1} << 30);
   if (!text) return tl::unexpected(text.error());
-  Result<json::value> parsed = parse_json(*text, path);
+  Result<json::value> parsed = parse_json(*text, quoted(path));
   if (!parsed) return tl::unexpected(parsed.error());
   if (!parsed->is_object()) return fail(ErrorCode::kInvalidFile, quoted(path) + " is not a JSON object");
   Reference r;

@@ -7,6 +7,7 @@
 #include "commands.h"
 #include "inspect_report.h"
 #include "kv/pool.h"
+#include "loaded_model.h"
 #include "output.h"
 
 namespace toccata::cli {
@@ -93,20 +94,13 @@ int inspect_main(int argc, char** argv) {
   if (files.size() != 1) return parser.usage_error("give one model file");
 
   auto file = gguf::File::open(files.front());
-  if (!file) {
-    std::fprintf(stderr, "toccata inspect: %s\n", file.error().message.c_str());
-    return 1;
-  }
+  if (!file) return cli::report("inspect", file.error());
   InspectReport report = make_report(files.front(), std::move(*file), contexts);
   report.show_metadata = metadata;
   report.show_tensors = tensors;
   const Status written = write_stdout(json ? report_json(report) : report_text(report));
-  if (!written) {
-    std::fprintf(stderr, "toccata inspect: %s\n", written.error().message.c_str());
-    return 1;
-  }
-  if (!report.config) std::fprintf(stderr, "toccata inspect: %s\n", report.unsupported.c_str());
-  return report.config ? 0 : 1;
+  if (!written) return cli::report("inspect", written.error());
+  return report.config ? 0 : cli::report("inspect", {ErrorCode::kUnsupported, report.unsupported});
 }
 
 }  // namespace toccata::cli

@@ -1,5 +1,6 @@
 #include "json_reader.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <boost/json/stream_parser.hpp>
@@ -9,7 +10,21 @@
 namespace toccata::cli {
 namespace json = boost::json;
 
-Result<json::value> parse_json(std::string_view text, const std::string& source) {
+namespace {
+
+// 1e999 is read as infinity, for which JSON has no notation.
+bool all_finite(const json::value& value) {
+  if (const double* number = value.if_double()) return std::isfinite(*number);
+  if (const json::array* array = value.if_array()) return std::all_of(array->begin(), array->end(), all_finite);
+  if (const json::object* object = value.if_object()) {
+    return std::all_of(object->begin(), object->end(), [](const auto& member) { return all_finite(member.value()); });
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<json::value> parse_json(std::string_view text, const std::string& where) {
   try {
     json::parse_options options;
     options.max_depth = 64;
@@ -20,11 +35,15 @@ Result<json::value> parse_json(std::string_view text, const std::string& source)
       ++used;
     if (!error && used < text.size()) error = json::error::extra_data;
     if (!error) parser.finish(error);
-    if (!error) return parser.release();
+    if (!error) {
+      json::value value = parser.release();
+      if (all_finite(value)) return value;
+      return fail(ErrorCode::kInvalidFile, where + " has a number beyond the range of doubles");
+    }
     return fail(ErrorCode::kInvalidFile,
-                quoted(source) + " is not valid JSON: " + error.message() + " at byte " + std::to_string(used));
+                where + " is not valid JSON: " + error.message() + " at byte " + std::to_string(used));
   } catch (const std::exception& e) {  // out of memory
-    return fail(ErrorCode::kResourceExhausted, quoted(source) + " cannot be read: " + e.what());
+    return fail(ErrorCode::kResourceExhausted, where + " cannot be read: " + e.what());
   }
 }
 

@@ -13,8 +13,8 @@
 
 namespace toccata::cli {
 
-// Error: kInvalidFile, names `source` and the byte at which the text stops being JSON.
-Result<boost::json::value> parse_json(std::string_view text, const std::string& source);
+// Error: kInvalidFile, names `where` and the byte at which the text stops being JSON, or a number that is none.
+Result<boost::json::value> parse_json(std::string_view text, const std::string& where);
 
 // The parts of an object; `where` begins the message ("case 3"). Errors: kInvalidFile.
 Result<const boost::json::value*> json_field(const boost::json::object& o, std::string_view key,

@@ -103,7 +103,10 @@ Result<std::unique_ptr<LoadedModel>> load_model(const ModelOptions& options, con
   }
   const int64_t blocks = (m.context + kernels::kKvBlock - 1) / kernels::kKvBlock * needs.sequences;
   Result<kv::Pool> pool = kv::Pool::create(m.runner->kv_layout(), blocks);
-  if (!pool) return tl::unexpected(pool.error());
+  if (!pool) {
+    return fail(pool.error().code,
+                "no KV cache of " + std::to_string(m.context * needs.sequences) + " tokens: " + pool.error().message);
+  }
   m.pool.emplace(std::move(*pool));
   m.load_seconds = monotonic_seconds() - start;
   return loaded;
@@ -111,11 +114,7 @@ Result<std::unique_ptr<LoadedModel>> load_model(const ModelOptions& options, con
 
 int report(const char* command, const Error& error) {
   // Messages may quote outside text, such as a path with a newline: one fault is one line.
-  std::string line = error.message;
-  for (char& c : line) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-  }
-  std::fprintf(stderr, "toccata %s: %s\n", command, line.c_str());
+  std::fprintf(stderr, "toccata %s: %s\n", command, one_line(error.message).c_str());
   return 1;
 }
 

@@ -1,9 +1,12 @@
 // toccata: finds the subcommand and hands over.
+#include <fcntl.h>
+
 #include <cstdio>
 #include <cstring>
 #include <iterator>
 #include <string>
 
+#include "arg_parser.h"
 #include "base/cpu_features.h"
 #include "commands.h"
 #include "kernels/dispatch.h"
@@ -94,8 +97,8 @@ const Command* find_command(const char* name) {
 int unknown_command(const char* name) {
   std::string names;
   for (const Command& command : kCommands) names += (names.empty() ? "" : ", ") + std::string(command.name);
-  std::fprintf(stderr, "toccata: '%s' is not a command; the commands are %s (see 'toccata --help')\n", name,
-               names.c_str());
+  std::fprintf(stderr, "toccata: %s is not a command; the commands are %s (see 'toccata --help')\n",
+               quoted(name).c_str(), names.c_str());
   return 2;
 }
 
@@ -121,13 +124,22 @@ int dispatch(int argc, char** argv) {
   return command != nullptr ? command->main(argc - 1, argv + 1) : unknown_command(argv[1]);
 }
 
+// The number of a closed standard stream would go to the next file opened, and messages would land in that file.
+// Opened the wrong way round, reading and writing still fail.
+void hold_standard_streams() {
+  for (int fd = 0; fd <= 2; ++fd) {
+    if (fcntl(fd, F_GETFD) < 0) (void)!open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
+  }
+}
+
 }  // namespace
 }  // namespace toccata::cli
 
 int main(int argc, char** argv) {
+  toccata::cli::hold_standard_streams();
   const int code = toccata::cli::dispatch(argc, argv);
   // A full disk or a closed pipe must not look like success.
-  if (std::fflush(stdout) != 0 && code == 0) {
+  if ((std::fflush(stdout) != 0 || std::ferror(stdout) != 0) && code == 0) {
     std::fputs("toccata: cannot write to standard output\n", stderr);
     return 1;
   }

@@ -60,7 +60,8 @@ Status OutputFile::close() {
 Result<std::string> read_text(const std::string& path, size_t most) {
   const bool is_stdin = path == "-";
   const int fd = is_stdin ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return fail(ErrorCode::kNotFound, "cannot open " + quoted(path) + ": " + std::strerror(errno));
+  const std::string name = is_stdin ? "standard input" : quoted(path);
+  if (fd < 0) return fail(ErrorCode::kNotFound, "cannot open " + name + ": " + std::strerror(errno));
   std::string text;
   int error = 0;
   for (char buffer[1 << 16]; text.size() <= most && !interrupted();) {
@@ -73,9 +74,9 @@ Result<std::string> read_text(const std::string& path, size_t most) {
     if (error != 0) break;
   }
   if (!is_stdin) ::close(fd);
-  if (error != 0) return fail(ErrorCode::kInvalidFile, "cannot read " + quoted(path) + ": " + std::strerror(error));
+  if (error != 0) return fail(ErrorCode::kInvalidFile, "cannot read " + name + ": " + std::strerror(error));
   if (text.size() > most) {
-    return fail(ErrorCode::kInvalidFile, quoted(path) + " is longer than " + std::to_string(most >> 20) + " MiB");
+    return fail(ErrorCode::kInvalidFile, name + " is longer than " + std::to_string(most >> 20) + " MiB");
   }
   return text;
 }

@@ -128,9 +128,9 @@ int check(const ArgParser& parser, const Options& o) {
   if (parser.given("--prompt") && parser.given("--file")) return parser.usage_error("give -p or -f, not both");
   if (o.raw && !o.system.empty()) return parser.usage_error("--system needs the chat template: drop --raw");
   if (o.raw && is_terminal_chat(parser)) return parser.usage_error("--raw needs a prompt: use -p or -f");
-  for (const std::string& bias : o.sampling.biases) {
-    if (const auto parsed = parse_bias(bias); !parsed) return parser.usage_error(parsed.error().message);
-  }
+  // What no vocabulary could make right.
+  const auto sampling = resolve_sampling(o.sampling, INT32_MAX);
+  if (!sampling) return parser.usage_error(sampling.error().message);
   return 0;
 }
 

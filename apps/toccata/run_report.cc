@@ -64,9 +64,11 @@ void print_summary(const LoadedModel& model, const Generation& g, uint64_t seed)
   const int64_t read = g.prompt_tokens - g.cached_tokens;
   std::fprintf(stderr, "load    %8.3f s   %s, %d threads, context %lld\n", model.load_seconds,
                std::string(model.runner->isa()).c_str(), model.threads, static_cast<long long>(model.context));
-  std::fprintf(stderr, "prompt  %8.3f s   %lld tokens, %.1f tokens/s, first token after %.3f s", g.prompt_seconds,
-               static_cast<long long>(g.prompt_tokens), per_second(static_cast<double>(read), g.prompt_seconds),
-               g.first_token_seconds);
+  std::fprintf(stderr, "prompt  %8.3f s   %lld tokens", g.prompt_seconds, static_cast<long long>(g.prompt_tokens));
+  if (g.first_token_seconds > 0) {  // else the prompt may have been read in part, and there was no first token
+    std::fprintf(stderr, ", %.1f tokens/s, first token after %.3f s",
+                 per_second(static_cast<double>(read), g.prompt_seconds), g.first_token_seconds);
+  }
   if (g.cached_tokens > 0) std::fprintf(stderr, " (%lld from the cache)", static_cast<long long>(g.cached_tokens));
   std::fprintf(stderr, "\ndecode  %8.3f s   %zu tokens, %.1f tokens/s, ITL p50 %.1f ms, p99 %.1f ms\n", decode,
                g.tokens.size(), per_second(static_cast<double>(g.gaps.size()), decode), percentile(g.gaps, 0.5) * 1e3,

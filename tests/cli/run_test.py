@@ -34,6 +34,10 @@ class Prompts(CliTest):
                     self.answer("-p", prompt, "-n", "2", *raw)
         self.answer("-n", "2", "--raw", stdin=b"a\0b\0")
 
+    def test_the_summary_of_no_answer_claims_no_first_token(self):
+        self.assertNotIn(b"first token", self.run_tiny("-p", "abc", "-n", "0").stderr)
+        self.assertIn(b"first token", self.run_tiny("-p", "abc", "-n", "1").stderr)
+
     def test_empty_prompts(self):
         self.answer("-p", "", "-n", "2")
         self.answer("-n", "2", stdin=b"")

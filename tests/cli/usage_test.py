@@ -44,13 +44,26 @@ class Usage(CliTest):
                 with self.subTest(option=option, value=value):
                     self.refused(2, [option, "number"], "run", "-m", self.model, "-p", "x", option, value)
 
-    def test_parameters_that_only_the_pipeline_refuses(self):
-        self.refused(1, "top_p", "run", "-m", self.model, "-p", "x", "--top-p", "0")
+    def test_parameters_that_no_model_takes_are_wrong_usage(self):
+        for option, value, name in [("--top-p", "0", "top_p"), ("--typical", "0", "typical_p"),
+                                    ("--repeat-penalty", "0", "repetition_penalty"), ("-l", "5+nan", "logit_bias"),
+                                    ("-l", "5+inf", "logit_bias"), ("-l", "5+1e39", "logit_bias")]:
+            with self.subTest(option=option, value=value):
+                self.refused(2, name, "run", "-m", "missing.gguf", "-p", "x", option, value)
+
+    def test_parameters_that_only_the_model_refuses(self):
+        self.refused(1, "logprobs", "run", "-m", self.model, "-p", "x", "--logprobs", "123456")
         self.refused(1, "logit_bias", "run", "-m", self.model, "-p", "x", "--logit-bias", "123456+1")
 
     def test_outside_text_stays_on_one_line(self):
         self.refused(2, "??", "run", "-m", self.model, "--a\n\x1b[31m", "-p", "x")
         self.refused(2, "...", "run", "-m", self.model, "--temp", "9" * 5000)
+        for arguments in (["a\n\x1b[31m"], ["help", "a\nb"], ["run", "--\u009b31m"], ["run", "--\u2028"]):
+            self.refused(2, "?", *arguments)
+        for k in range(3):  # the cut of long texts does not split a character
+            self.assertNotIn("\ufffd", self.call("run", "-m", "x", "--temp", "9" * k + "\u20ac" * 50).stderr.decode())
+        for command in ["run", "inspect", "bench", "tokenize", "detokenize"]:
+            self.refused(1, "no?such?file", command, "-m", "no\nsuch\x85file".encode("latin-1"), stdin=b"")
         self.refused(1, "", "run", "-m", "no\nsuch\nfile", "-p", "x")
         self.refused(1, "", "run", "-m", b"\xff\xfe.gguf", "-p", "x")
 
