@@ -13,6 +13,12 @@
 #include "kernels/matmul_testing.h"
 #include "tensor/dequantize.h"
 
+#if TOCCATA_SIMDE
+namespace toccata::kernels::avx512_simde {
+extern const MatmulKernels kMatmul;
+}
+#endif
+
 namespace toccata::kernels {
 namespace {
 
@@ -119,7 +125,7 @@ TEST_P(Matmul, GenericEqualsDoublePrecision) {
   }
 }
 
-// The kernel tables that this CPU can run, besides the reference.
+// The kernel tables that this CPU can run, besides the reference, and AVX-512 through SIMDe.
 struct Isa {
   const char* name;
   const MatmulKernels* kernels;
@@ -132,6 +138,9 @@ std::vector<Isa> other_isas() {
 #endif
 #if TOCCATA_HAVE_AVX512
   if (cpu_features().avx512 && cpu_features().avx512_vnni) isas.push_back({"avx512", &avx512::kMatmul});
+#endif
+#if TOCCATA_SIMDE
+  if (cpu_features().avx2) isas.push_back({"avx512 by SIMDe", &avx512_simde::kMatmul});
 #endif
   return isas;
 }

@@ -7,9 +7,7 @@
 #include <cstdint>
 
 #include "kernels/exp2.h"
-
-#define TOCCATA_INLINE inline __attribute__((always_inline))
-#define TOCCATA_NOINLINE __attribute__((noinline))  // where dozens of kernels would be copied to each call
+#include "kernels/x86/inline.h"
 
 namespace toccata::kernels {
 namespace {

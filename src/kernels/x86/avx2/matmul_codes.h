@@ -6,39 +6,16 @@
 #include <immintrin.h>
 #include <stdint.h>
 
-#include "kernels/x86/avx2/matmul_traits.h"
+#include "kernels/x86/loads.h"
+#include "kernels/x86/matmul_traits.h"
 #include "tensor/quant_blocks.h"
 
 namespace toccata::kernels::avx2 {
 namespace {
 
-#define TOCCATA_INLINE inline __attribute__((always_inline))
-#define TOCCATA_LAMBDA __attribute__((always_inline))
-
-TOCCATA_INLINE __m256i load256(const void* p) { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
-TOCCATA_INLINE void store256(void* p, __m256i v) { _mm256_storeu_si256(static_cast<__m256i*>(p), v); }
-TOCCATA_INLINE __m128i load128(const void* p) { return _mm_loadu_si128(static_cast<const __m128i*>(p)); }
 TOCCATA_INLINE __m256i load128x2(const void* p) { return _mm256_broadcastsi128_si256(load128(p)); }
-TOCCATA_INLINE __m256i broadcast4(const void* p) {
-  int v;
-  __builtin_memcpy(&v, p, sizeof(v));
-  return _mm256_set1_epi32(v);
-}
+TOCCATA_INLINE __m256i broadcast4(const void* p) { return _mm256_set1_epi32(load_dword(p)); }
 TOCCATA_INLINE __m256 broadcast_f32(const float* p) { return _mm256_broadcast_ss(p); }
-
-template <int kValue>
-struct Int {
-  static constexpr int value = kValue;
-};
-
-// body(Int<kBegin>) ... body(Int<kEnd - 1>), unrolled.
-template <int kBegin, int kEnd, class Body>
-TOCCATA_INLINE void unroll(Body&& body) {
-  if constexpr (kBegin < kEnd) {
-    body(Int<kBegin>{});
-    unroll<kBegin + 1, kEnd>(body);
-  }
-}
 
 // The bits of field `kQuad % fields` of width kBits in each byte, moved to bit kTo.
 template <int kBits, int kField, int kTo>

@@ -9,15 +9,6 @@
 namespace toccata::kernels::avx2 {
 namespace {
 
-template <bool kWideCodes, int kCentreBits, int kLaneQuads, int kMinCount>
-struct Shape {
-  static constexpr bool kWide = kWideCodes;
-  using Act = typename ActOf<kWide>::Type;
-  static constexpr int kCentre = kCentreBits, kQuads = kLaneQuads, kMins = kMinCount, kFactors = 0;
-};
-template <class T>
-using ShapeOf = Shape<T::kWide, T::kWide ? 0 : T::kCentre, T::kQuads, T::kMins>;
-
 template <class S>
 struct Panel {
   using T = S;
@@ -46,8 +37,6 @@ struct Panel {
     return _mm256_castsi256_ps(load256(run + 64 + 64 * kIndex + 32 * half));
   }
 };
-
-TOCCATA_INLINE void store256(void* p, __m256 v) { store256(p, _mm256_castps_si256(v)); }
 
 // One run of a packed block, 8 rows.
 template <DType kType, bool kOdd>

@@ -4,9 +4,9 @@
 
 namespace toccata::kernels::avx2 {
 
-const MatmulFn matmul_q8_0 = matmul_quant<DType::kQ8_0>;
-const MatmulFn matmul_q6_k = matmul_quant<DType::kQ6_K>;
-const MatmulFn matmul_iq4_nl = matmul_quant<DType::kIQ4_NL>;
-const MatmulFn matmul_iq4_xs = matmul_quant<DType::kIQ4_XS>;
+const MatmulFn matmul_q8_0 = matmul_quant<Tiles, DType::kQ8_0>;
+const MatmulFn matmul_q6_k = matmul_quant<Tiles, DType::kQ6_K>;
+const MatmulFn matmul_iq4_nl = matmul_quant<Tiles, DType::kIQ4_NL>;
+const MatmulFn matmul_iq4_xs = matmul_quant<Tiles, DType::kIQ4_XS>;
 
 }  // namespace toccata::kernels::avx2

@@ -4,7 +4,7 @@
 
 namespace toccata::kernels::avx2 {
 
-const MatmulFn matmul_q2_k = matmul_quant<DType::kQ2_K>;
-const MatmulFn matmul_q3_k = matmul_quant<DType::kQ3_K>;
+const MatmulFn matmul_q2_k = matmul_quant<Tiles, DType::kQ2_K>;
+const MatmulFn matmul_q3_k = matmul_quant<Tiles, DType::kQ3_K>;
 
 }  // namespace toccata::kernels::avx2

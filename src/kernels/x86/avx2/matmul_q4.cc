@@ -4,8 +4,8 @@
 
 namespace toccata::kernels::avx2 {
 
-const MatmulFn matmul_q4_0 = matmul_quant<DType::kQ4_0>;
-const MatmulFn matmul_q4_1 = matmul_quant<DType::kQ4_1>;
-const MatmulFn matmul_q4_k = matmul_quant<DType::kQ4_K>;
+const MatmulFn matmul_q4_0 = matmul_quant<Tiles, DType::kQ4_0>;
+const MatmulFn matmul_q4_1 = matmul_quant<Tiles, DType::kQ4_1>;
+const MatmulFn matmul_q4_k = matmul_quant<Tiles, DType::kQ4_K>;
 
 }  // namespace toccata::kernels::avx2

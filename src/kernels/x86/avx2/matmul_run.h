@@ -50,9 +50,6 @@ TOCCATA_INLINE const uint8_t* of_token(const T* p, int t, size_t act_stride) {
   return reinterpret_cast<const uint8_t*>(p) + static_cast<size_t>(t) * act_stride;
 }
 
-// The quads of a run with both nibbles of a vector used together: 0, 4, 1, 5, ...
-constexpr int interleaved(int i) { return i / 2 + i % 2 * 4; }
-
 // sum += the products of kQuads quads from kFirst of the run, with narrow codes.
 template <class W, int kTokens, int kFirst>
 TOCCATA_INLINE void add_narrow(const uint8_t* const (&codes)[2], const ActBlock8* a, size_t act_stride,

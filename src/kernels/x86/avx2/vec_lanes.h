@@ -13,6 +13,8 @@ struct Lanes {
   // 2 registers for the right operand and 1 for the left. Up to 2 rows take 32 lanes, to keep 8 fma chains busy.
   static constexpr int kRows = 6;
   static constexpr int kWideRows = 2;
+  // Of the products with float weights: 12 chains of fma, enough for its latency, and 12 + 3 registers.
+  static constexpr int kFloatTokens = 6;
 
   static TOCCATA_INLINE Lanes load(const float* p) { return {_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8)}; }
   // Lanes 0..7; the others are 0.

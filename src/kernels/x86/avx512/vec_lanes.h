@@ -19,6 +19,9 @@ struct Lanes {
   // hides the latency; each step loads 2 right and 8 left operands for 16 fma. More rows run out of address registers.
   static constexpr int kRows = 8;
   static constexpr int kWideRows = 8;
+  // Of the products with float weights: one fma chain a token, latency 4 times two a cycle, with some to spare because
+  // the loads, one a token and one of weights, fill the two load ports.
+  static constexpr int kFloatTokens = 12;
 
   static TOCCATA_INLINE Lanes load(const float* p) { return {_mm512_loadu_ps(p)}; }
   // Lanes 0..7; the others are 0.

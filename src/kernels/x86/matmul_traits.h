@@ -1,10 +1,10 @@
-// How each quantised format enters the products.
+// How each weight format enters the products: what is the same for every x86 instruction set.
 #pragma once
 
 #include "kernels/act_layout.h"
 #include "kernels/pack_layout.h"
 
-namespace toccata::kernels::avx2 {
+namespace toccata::kernels {
 namespace {
 
 template <bool kWide>
@@ -34,12 +34,26 @@ struct Traits {
   static constexpr int kMins = kType == DType::kQ2_K ? 2 : kLayout.min >= 0 ? 1 : 0;  // per run of 32
   // Integer scales of a run of wide values: one for each 16 elements, or one for all.
   static constexpr int kFactors = kWide && kLayout.subs > 0 ? kLayout.subs / 8 : 0;
-  // Quads that are added up in int16 before they are widened. The sum in a lane, 2 products a quad, must fit:
+  // AVX2 only: quads that are added up in int16 before they are widened. The sum in a lane, 2 products a quad, must
+  // fit:
   //   Q4_0 16*8*127, Q4_1 and Q4_K 16*15*127 = 30,480, MXFP4 16*12*127, Q5_0 16*16*127 = 32,512      (8 quads)
   //   Q5_1 and Q5_K 8*31*127 = 31,496                                                                  (4 quads)
   // and one vpmaddubsw, whose sums saturate, must never: 2*31*127 = 7,874.
   static constexpr int kQuads = kType == DType::kQ5_1 || kType == DType::kQ5_K ? 4 : 8;
 };
 
+// A format as the products see it once its codes are unpacked to a panel. Formats of one shape share their kernels.
+template <bool kWideCodes, int kCentreBits, int kLaneQuads, int kMinCount>
+struct Shape {
+  static constexpr bool kWide = kWideCodes;
+  using Act = typename ActOf<kWide>::Type;
+  static constexpr int kCentre = kCentreBits, kQuads = kLaneQuads, kMins = kMinCount, kFactors = 0;
+};
+template <class T>
+using ShapeOf = Shape<T::kWide, T::kWide ? 0 : T::kCentre, T::kQuads, T::kMins>;
+
+// The quads of a run with both nibbles of a vector used together: 0, 4, 1, 5, ...
+constexpr int interleaved(int i) { return i / 2 + i % 2 * 4; }
+
 }  // namespace
-}  // namespace toccata::kernels::avx2
+}  // namespace toccata::kernels
