@@ -35,6 +35,8 @@ function(toccata_test name)
   find_package(GTest REQUIRED)
   include(GoogleTest)
   add_executable(${name} ${A_SOURCES})
+  # Not __FILE__: a compiler cache may make that relative.
+  target_compile_definitions(${name} PRIVATE TOCCATA_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
   list(TRANSFORM A_DEPS PREPEND toccata_)
   target_link_libraries(${name} PRIVATE toccata_flags ${A_DEPS} ${A_LIBS} GTest::gtest_main)
   set(labels)

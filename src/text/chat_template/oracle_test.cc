@@ -20,10 +20,7 @@ namespace {
 using boost::json::object;
 using boost::json::value;
 
-std::string tests_folder() {
-  const std::string here = __FILE__;
-  return here.substr(0, here.find("src/text/chat_template/")) + "tests/";
-}
+std::string tests_folder() { return TOCCATA_SOURCE_DIR "/tests/"; }
 
 std::string read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);

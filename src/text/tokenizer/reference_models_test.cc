@@ -21,9 +21,7 @@ std::string model_folder() {
 }
 
 json::value read_reference(const std::string& name) {
-  const std::string here = __FILE__;
-  const std::string root = here.substr(0, here.rfind("/src/"));
-  std::ifstream file(root + "/tests/reference/" + name, std::ios::binary);
+  std::ifstream file(TOCCATA_SOURCE_DIR "/tests/reference/" + name, std::ios::binary);
   std::stringstream text;
   text << file.rdbuf();
   return json::parse(text.str());
