@@ -2,11 +2,14 @@
 
 #include <histedit.h>
 #include <langinfo.h>
+#include <poll.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <clocale>
 #include <cstdio>
 #include <cstring>
+#include <cwchar>
 
 #include "interrupt.h"
 
@@ -29,6 +32,30 @@ char* prompt_of(EditLine* edit) {
   return static_cast<bool*>(data) != nullptr && *static_cast<bool*>(data) ? next : first;
 }
 
+constexpr int kLookMs = 100;  // how often a waiting reader looks for Ctrl-C
+
+// The next character. libedit's own function blocks in read(): a Ctrl-C that comes after its last look at the flag and
+// before that call, or that another thread's handler takes, would not be seen until a key is pressed.
+int get_character(EditLine*, wchar_t* out) {
+  std::mbstate_t state{};
+  for (;;) {
+    pollfd input{STDIN_FILENO, POLLIN, 0};
+    const int ready = interrupted() ? -1 : poll(&input, 1, kLookMs);
+    if (interrupted()) {
+      errno = EINTR;
+      return -1;
+    }
+    if (ready <= 0) continue;
+    char byte = 0;
+    const ssize_t n = read(STDIN_FILENO, &byte, 1);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return static_cast<int>(n);
+    const size_t used = std::mbrtowc(out, &byte, 1, &state);
+    if (used == static_cast<size_t>(-1)) state = {};  // no character: the byte is dropped
+    if (used <= 1) return 1;
+  }
+}
+
 }  // namespace
 
 LineReader::LineReader(const char* program) : impl_(std::make_unique<Impl>()) {
@@ -41,6 +68,7 @@ LineReader::LineReader(const char* program) : impl_(std::make_unique<Impl>()) {
   history(impl_->history, &impl_->event, H_SETUNIQUE, 1);
   el_set(impl_->edit, EL_CLIENTDATA, &impl_->continued);
   el_set(impl_->edit, EL_PROMPT, prompt_of);
+  el_set(impl_->edit, EL_GETCFN, get_character);
   el_set(impl_->edit, EL_HIST, history, impl_->history);
   el_set(impl_->edit, EL_EDITOR, "emacs");
   el_set(impl_->edit, EL_BIND, "^R", "em-inc-search-prev", nullptr);
