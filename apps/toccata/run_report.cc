@@ -79,7 +79,7 @@ void print_summary(const LoadedModel& model, const Generation& g, uint64_t seed)
 std::string logprob_line(const Tokenizer& tokenizer, const Sampled& sampled) {
   json::object line = describe(tokenizer, sampled.token, sampled.logprob);
   json::array top;
-  for (const TokenLogprob& t : sampled.top) top.push_back(describe(tokenizer, t.token, t.logprob));
+  for (const TokenChoice& t : sampled.top) top.push_back(describe(tokenizer, t.token, t.logprob));
   line["top"] = std::move(top);
   return json::serialize(line);
 }

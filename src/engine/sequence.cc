@@ -11,13 +11,6 @@ int64_t most_tokens(const Request& r, int64_t context) {
   return r.max_tokens < 0 || r.max_tokens > context - prompt ? context : prompt + r.max_tokens;
 }
 
-TokenOutput output(const Sampled& s) {
-  TokenOutput out{s.token, s.logprob, {}};
-  out.top.reserve(s.top.size());
-  for (const TokenLogprob& t : s.top) out.top.push_back({t.token, t.logprob});
-  return out;
-}
-
 }  // namespace
 
 Sequence::Sequence(RequestId id_in, Request request_in, std::shared_ptr<RequestListener> listener_in,
@@ -66,7 +59,7 @@ bool Sequence::take(const Sampled& sampled, double now, FinishReason& reason) {
   ++report.generated_tokens;
   StopMatcher::Output text = stop_.push(decoder_.push(sampled.token));
   std::vector<TokenOutput> outputs;
-  outputs.push_back(output(sampled));
+  outputs.push_back(sampled);
   listener->on_tokens(std::move(outputs), std::move(text.text));
   if (text.stopped) return true;
   reason = FinishReason::kLength;

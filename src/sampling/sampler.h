@@ -10,20 +10,12 @@
 #include <vector>
 
 #include "sampling/candidates.h"
-#include "toccata/sampling_params.h"
+#include "toccata/request.h"
 
 namespace toccata {
 
-struct TokenLogprob {
-  int32_t token = -1;
-  float logprob = 0.0f;
-};
-
-struct Sampled {
-  int32_t token = -1;
-  float logprob = 0.0f;           // natural log, of the chosen token; 0 unless params.logprobs >= 0
-  std::vector<TokenLogprob> top;  // the params.logprobs most likely tokens, most likely first
-};
+// The draw in the form in which requests get it: logprob and top are filled in if params.logprobs >= 0.
+using Sampled = TokenOutput;
 
 class Sampler {
  public:
