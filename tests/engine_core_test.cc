@@ -7,72 +7,14 @@
 #include <cstdlib>
 #include <random>
 
-#include "support/answers.h"
-#include "support/fake_model.h"
+#include "support/engine_rig.h"
 
 namespace toccata {
 namespace {
 
-using engine::Core;
 using test::Answer;
-
-struct Rig {
-  double time = 0;
-  test::FakeRunner* runner = nullptr;
-  std::unique_ptr<Core> core;
-
-  Rig(int64_t blocks, sched::Options options, bool prefix_caching = true, int64_t context = 0) {
-    options.max_rows = options.max_sequences + 512;
-    auto fake =
-        std::make_unique<test::FakeRunner>(options.max_rows, options.max_sequences + options.max_prompt_logit_rows);
-    runner = fake.get();
-    engine::Parts parts;
-    parts.pool = std::make_unique<kv::Pool>(*kv::Pool::create(runner->kv_layout(), blocks));
-    parts.runner = std::move(fake);
-    parts.tokenizer = std::make_unique<test::FakeTokenizer>();
-    parts.info = {"fake", "fake", context > 0 ? context : blocks * kernels::kKvBlock, 48};
-    parts.scheduler = options;
-    parts.prefix_caching = prefix_caching;
-    parts.clock = [this] { return time += 1e-3; };
-    core = std::move(*Core::create(std::move(parts)));
-  }
-
-  void finish_all(int limit = 100000) {
-    for (int i = 0; !core->idle(); ++i) {
-      ASSERT_LT(i, limit) << "the engine makes no progress";
-      core->step();
-      ASSERT_EQ(core->check_invariants(), "");
-    }
-    EngineStats s;
-    core->fill(s);
-    EXPECT_EQ(s.running, 0);
-    EXPECT_EQ(s.waiting, 0);
-    EXPECT_EQ(s.kv_blocks_used, 0);
-  }
-};
-
-Request random_request(std::mt19937& rng, int longest_prompt, int longest_answer) {
-  Request r;
-  // Few beginnings, so that prompts share prefixes of several blocks, and lengths around the edges of blocks.
-  const auto family = static_cast<unsigned>(rng() % 3);
-  const int n = 1 + static_cast<int>(rng() % 4 == 0 ? 32 * (1 + rng() % 4) + rng() % 3 - 1
-                                                    : rng() % static_cast<unsigned>(longest_prompt));
-  std::mt19937 words(family);
-  const int own = static_cast<int>(rng() % 2) * static_cast<int>(rng() % static_cast<unsigned>(n));
-  for (int i = 0; i < n; ++i) r.prompt.push_back(static_cast<int32_t>((i < n - own ? words() : rng()) % 48));
-  r.max_tokens = rng() % 5 == 0 ? -1 : static_cast<int64_t>(rng() % static_cast<unsigned>(longest_answer));
-  r.sampling.temperature = rng() % 3 == 0 ? 0.0f : 1.0f;
-  r.sampling.seed = rng() % 4;
-  r.sampling.logprobs = rng() % 3 == 0 ? static_cast<int>(rng() % 4) : -1;
-  if (rng() % 4 == 0) r.sampling.repetition_penalty = 1.3f;
-  if (rng() % 4 == 0) r.prompt_logprobs = static_cast<int>(rng() % 3);
-  if (rng() % 4 == 0) r.stop = {std::string(1, static_cast<char>('a' + rng() % 26)), "qu"};
-  r.ignore_eos = rng() % 3 == 0;
-  if (r.ignore_eos && r.max_tokens < 0) r.max_tokens = longest_answer;
-  r.priority = static_cast<int>(rng() % 3);
-  r.cache_salt = rng() % 5 == 0 ? "other" : "";
-  return r;
-}
+using test::random_request;
+using test::Rig;
 
 std::shared_ptr<Answer> alone(const Request& request, int64_t context) {
   Rig rig(200, {.max_sequences = 1, .chunk_size = 512}, false, context);

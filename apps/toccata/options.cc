@@ -52,6 +52,28 @@ void add_sampling_options(ArgParser& parser, SamplingOptions& options) {
                  "write each token's log-probability and the N best ones to stderr, as JSON lines; -1: off");
 }
 
+void add_speculation_options(ArgParser& parser, SpeculationOptions& options) {
+  parser.group("Speculation");
+  parser.choice(
+      "--spec-method", options.method, {"off", "ngram", "suffix"},
+      "who drafts tokens that a step verifies, which never changes the answer: ngram looks for the end of the "
+      "text earlier in it, suffix also counts what followed");
+  parser.text("--spec-num-tokens", options.num_tokens, "N", "tokens drafted per step, at most; 1 to 32");
+}
+
+Result<SpeculationParams> resolve_speculation(const SpeculationOptions& options) {
+  SpeculationParams p;
+  p.method = *spec_method(options.method);
+  const std::optional<int64_t> n = parse_integer(options.num_tokens);
+  if (!n || *n < 1 || *n > SpeculationParams::kMostTokens) {
+    return fail(ErrorCode::kInvalidArgument, "--spec-num-tokens must be 1 to " +
+                                                 std::to_string(SpeculationParams::kMostTokens) + ", not " +
+                                                 quoted(options.num_tokens));
+  }
+  p.num_tokens = static_cast<int32_t>(*n);
+  return p;
+}
+
 Result<std::pair<int32_t, float>> parse_bias(const std::string& text) {
   const size_t at = text.find_first_of("+-=", 1);
   if (at != std::string::npos) {

@@ -9,6 +9,7 @@
 #include "model/runner.h"
 #include "toccata/result.h"
 #include "toccata/sampling_params.h"
+#include "toccata/speculation.h"
 
 namespace toccata::cli {
 
@@ -34,6 +35,15 @@ struct SamplingOptions {
 };
 
 void add_sampling_options(ArgParser& parser, SamplingOptions& options);
+
+// Speculative decoding.
+struct SpeculationOptions {
+  std::string method = "off", num_tokens = "4";
+};
+
+void add_speculation_options(ArgParser& parser, SpeculationOptions& options);
+// Error: kInvalidArgument, names the option.
+Result<SpeculationParams> resolve_speculation(const SpeculationOptions& options);
 
 // The parameters for a model of `vocab` tokens. A seed of -1 is replaced by a random one of 32 bits, which is easy
 // to type again. Error: kInvalidArgument, names the option.

@@ -6,6 +6,7 @@
 #include "arg_parser.h"
 #include "commands.h"
 #include "loaded_model.h"
+#include "options.h"
 #include "server/server.h"
 
 namespace toccata::cli {
@@ -19,6 +20,8 @@ struct Options {
   std::string kv_memory = "auto", chunk_size = "auto", key_file;
   int64_t body_mib = 8;
   bool no_chunked = false, no_prefix_caching = false, no_metrics = false;
+  SpeculationOptions speculation;
+  std::string spec_corpus = "own";
   std::vector<std::string> names;
 };
 
@@ -64,6 +67,9 @@ void declare_http(ArgParser& parser, Options& o) {
 void declare(ArgParser& parser, Options& o) {
   parser.text("-m,--model", o.engine.model, "FILE", "GGUF model; of a split model any part");
   declare_engine(parser, o);
+  add_speculation_options(parser, o.speculation);
+  parser.choice("--spec-corpus", o.spec_corpus, {"own", "shared"},
+                "where suffix looks: in the request's own text, or in earlier answers of the same cache_salt, too");
   declare_http(parser, o);
   parser.footer(
       "The API is OpenAI's: /v1/chat/completions, /v1/completions, /v1/models. TLS: behind a proxy.\n"
@@ -110,6 +116,10 @@ int resolve(const ArgParser& parser, Options& o) {
   if (parser.given("--chunk-size") && o.engine.chunk_size > 0 && parser.given("--itl-target")) {
     return parser.usage_error("--itl-target chooses the chunk: drop --chunk-size, or make it auto");
   }
+  const Result<SpeculationParams> speculation = resolve_speculation(o.speculation);
+  if (!speculation) return parser.usage_error(speculation.error().message);
+  o.engine.speculation = *speculation;
+  o.engine.shared_spec_corpus = o.spec_corpus == "shared";
   for (const std::string& key : o.server.service.api_keys) {
     if (key.empty()) return parser.usage_error("--api-key must not be empty");
   }

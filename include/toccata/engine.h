@@ -1,11 +1,13 @@
 // The engine: many requests on one model, by continuous batching. All functions may be called from any thread.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
 
 #include "toccata/request.h"
+#include "toccata/speculation.h"
 
 namespace toccata {
 
@@ -22,6 +24,15 @@ struct EngineOptions {
   int64_t chunk_size = 0;                // prefill tokens per step; 0: chosen by the cost model, at most 512
   double itl_target_ms = 0.0;            // for the chosen chunk; 0: about four plain decode steps
   bool prefix_caching = true;
+  SpeculationParams speculation;    // of requests that say nothing about it
+  bool shared_spec_corpus = false;  // suffix drafts also from earlier answers of the same cache_salt, in bounded memory
+};
+
+// What speculation did; counters since start. Verified drafts only: what was not verified cost nothing.
+struct SpeculationStats {
+  uint64_t drafts = 0;  // verifications
+  uint64_t draft_tokens = 0, accepted_tokens = 0;
+  std::array<uint64_t, SpeculationParams::kMostTokens> accepted_per_position{};
 };
 
 // A consistent view for /metrics and gauges; counters since start.
@@ -36,6 +47,7 @@ struct EngineStats {
   double last_step_seconds = 0.0, last_step_predicted_seconds = 0.0;
   double step_seconds = 0.0;     // sum over all steps, scheduling to delivery
   double forward_seconds = 0.0;  // of them inside the model
+  SpeculationStats speculation;
   bool draining = false;
 };
 

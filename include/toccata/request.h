@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "toccata/result.h"
 #include "toccata/sampling_params.h"
+#include "toccata/speculation.h"
 
 namespace toccata {
 
@@ -23,6 +25,7 @@ struct Request {
   int32_t priority = 0;           // lower runs first, as in vLLM; a request gains with the time it waits
   double timeout_seconds = 0;     // from submit to finish; 0: none
   std::string cache_salt;         // prefixes are shared only between requests of the same salt
+  std::optional<SpeculationParams> speculative;  // instead of the engine's
 };
 
 struct TokenChoice {
@@ -63,8 +66,10 @@ struct RequestReport {
   double prefill_seconds = 0.0;      // first step to the first token
   double first_token_seconds = 0.0;  // submit to the first token; 0 if there was none
   double total_seconds = 0.0;        // submit to the end
-  double longest_gap_seconds = 0.0;  // between two tokens
-  Error error;                       // with kError
+  double longest_gap_seconds = 0.0;  // between two deliveries of tokens
+  int64_t drafts = 0;                // verified drafts: steps that may have given more than one token
+  int64_t drafted_tokens = 0, accepted_tokens = 0;
+  Error error;  // with kError
 };
 
 // Receives one request's events, in order, from the engine's thread, on_finish last and exactly once. Must return

@@ -111,6 +111,11 @@ void BlockMemory::computed(Sequence& s, int64_t count) {
   }
 }
 
+void BlockMemory::trim(Sequence& s) {
+  const int64_t kept = blocks_for(std::ssize(s.tokens));
+  for (; std::ssize(s.blocks) > kept; s.blocks.pop_back()) cache_.release(s.blocks.back());
+}
+
 std::string BlockMemory::check() const {
   std::vector<int32_t> holders(static_cast<size_t>(cache_.held() + cache_.available()), 0);
   for (const auto& [id, s] : sequences_) {

@@ -28,6 +28,8 @@ class BlockMemory final : public sched::Memory {
   void count_admission(const Sequence& s);  // the first one
   // `count` more tokens of the sequence were computed by a completed step: full blocks become hittable.
   void computed(Sequence& s, int64_t count);
+  // Gives back the blocks that the sequence's known tokens do not need: those of a draft that was wrong.
+  void trim(Sequence& s);
 
   const kv::PrefixCache& cache() const { return cache_; }
   uint64_t queries() const { return queries_; }  // prompt tokens looked up at first admission

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "sampling/candidates.h"
+#include "spec/verify.h"
 
 namespace toccata::engine {
 namespace {
@@ -16,7 +17,10 @@ constexpr int64_t kWorthThreads = 1 << 14;  // logits of a step from which wakin
 }  // namespace
 
 Core::Core(Parts parts)
-    : parts_(std::move(parts)), memory_(*parts_.pool, parts_.prefix_caching), scheduler_(parts_.scheduler, memory_) {
+    : parts_(std::move(parts)),
+      memory_(*parts_.pool, parts_.prefix_caching),
+      scheduler_(parts_.scheduler, memory_),
+      drafting_(std::move(parts_.drafters), parts_.speculation) {
   if (!parts_.clock) parts_.clock = monotonic_seconds;
 }
 
@@ -50,7 +54,7 @@ Status Core::check(const Request& r) const {
     return refuse("prompt_logprobs must be -1 to " + std::to_string(m.vocab));
   }
   if (!(r.timeout_seconds >= 0 && std::isfinite(r.timeout_seconds))) return refuse("timeout must be 0 or more seconds");
-  return {};
+  return drafting_.check(r);
 }
 
 void Core::add(RequestId id, Request request, std::shared_ptr<RequestListener> listener, double now) {
@@ -75,6 +79,7 @@ void Core::end(RequestId id, FinishReason reason) {
   scheduler_.remove(id);
   memory_.remove(id);
   sequences_.erase(found);
+  drafting_.finished(*s);
   if (!s->started()) left_queue_.push_back(id);
   s->finish(reason, now());
 }
@@ -111,12 +116,19 @@ void Core::build(const sched::Plan& plan) {
     model::SpanInput span;
     span.blocks = s.blocks.data();
     span.first_pos = slice.first;
-    span.tokens = std::span(s.tokens).subspan(static_cast<size_t>(slice.first), static_cast<size_t>(slice.count));
+    // The draft stands behind the text until its tokens are drawn or not: then every row's history is a prefix.
+    s.tokens.insert(s.tokens.end(), s.draft.tokens.begin(), s.draft.tokens.begin() + slice.drafted);
+    span.tokens =
+        std::span(s.tokens).subspan(static_cast<size_t>(slice.first), static_cast<size_t>(slice.count + slice.drafted));
     // After a preemption rows are computed again whose scores are known already.
     const int64_t from = s.wants_prompt_scores() ? std::max<int64_t>(0, s.scored - slice.first) : slice.count - 1;
     const bool wanted = from < slice.count && (slice.last || s.wants_prompt_scores());
     span.logits_from = wanted ? static_cast<int32_t>(from) : -1;
-    for (int64_t i = from; wanted && i < slice.count; ++i) rows_.push_back({&s, row++, slice.first + i, {}});
+    for (int64_t i = from; wanted && i < slice.count; ++i) {
+      const int64_t drafted = i + 1 == slice.count ? slice.drafted : 0;
+      rows_.push_back({&s, row, slice.first + i, drafted, {}});
+      row += 1 + drafted;
+    }
     spans_.push_back(span);
   }
 }
@@ -130,22 +142,35 @@ void Core::fail_step(const sched::Plan& plan, const Error& error) {
   }
 }
 
-// Scores or draws one row. Rows of a step are independent: several threads do it at once, and each sequence draws once.
-void Core::evaluate(Row& row) {
-  const size_t stride = parts_.runner->logit_stride(), vocab = static_cast<size_t>(parts_.info.vocab);
-  const std::span<const float> logits(logits_.as<float>() + static_cast<size_t>(row.row) * stride, vocab);
+std::span<const float> Core::logits(int64_t row) const {
+  return {logits_.as<float>() + static_cast<size_t>(row) * parts_.runner->logit_stride(),
+          static_cast<size_t>(parts_.info.vocab)};
+}
+
+void Core::score(Row& row) {
   Sequence& s = *row.sequence;
-  if (!row.scored()) {
-    row.sampled = s.sampler.sample(logits, s.tokens, static_cast<int64_t>(s.tokens.size()));
-    return;
-  }
+  const std::span<const float> values = logits(row.row);
   TokenOutput& out = s.prompt_scores[static_cast<size_t>(row.position)];
   out.token = s.tokens[static_cast<size_t>(row.position + 1)];
-  const double lse = log_sum_exp(logits);
-  out.logprob = logprob_of(logits[static_cast<size_t>(out.token)], lse);
+  const double lse = log_sum_exp(values);
+  out.logprob = logprob_of(values[static_cast<size_t>(out.token)], lse);
   std::vector<Candidate> best;
-  best_of(logits, static_cast<size_t>(s.request.prompt_logprobs), best);
+  best_of(values, static_cast<size_t>(s.request.prompt_logprobs), best);
   for (const Candidate& c : best) out.top.push_back({c.token, logprob_of(c.logit, lse)});
+}
+
+// Scores, or draws and verifies. The entries of a step are independent: several threads do it at once, and each
+// sequence draws in one entry.
+void Core::evaluate(Row& row) {
+  if (row.scored()) return score(row);
+  Sequence& s = *row.sequence;
+  const size_t known = static_cast<size_t>(row.position + 1);
+  const std::span<const int32_t> text(s.tokens);
+  spec::verify_coupled(text.subspan(known, static_cast<size_t>(row.drafted)), [&](size_t i) {
+    row.drawn.push_back(s.sampler.sample(logits(row.row + static_cast<int64_t>(i)), text.first(known + i),
+                                         static_cast<int64_t>(known + i)));
+    return row.drawn.back().token;
+  });
 }
 
 void Core::draw() {
@@ -170,20 +195,33 @@ void Core::deliver(double now) {
       continue;
     }
     if (s.report.generated_tokens == 0 && s.request.prompt_logprobs >= 0) s.deliver_prompt_scores();
+    s.tokens.resize(static_cast<size_t>(row.position + 1));  // without the draft
     const int64_t before = s.report.generated_tokens;
-    FinishReason reason;
-    const bool ended = s.take(row.sampled, now, reason);
+    const Sequence::Taken taken = s.take(row.drawn, now);
     stats_.generated_tokens += static_cast<uint64_t>(s.report.generated_tokens - before);
-    if (ended) {
-      end(s.id, reason);  // this was its last row
+    if (row.drafted > 0) drafting_.verified(s, row.drafted, taken.count - 1);
+    memory_.computed(s, taken.count - 1);
+    if (taken.ended) {
+      end(s.id, taken.reason);  // this was its last row
     } else {
-      scheduler_.append(s.id);
+      if (row.drafted > 0) memory_.trim(s);
+      scheduler_.append(s.id, taken.count);
     }
   }
 }
 
+// Before the plan, which has to know how many tokens there are to verify.
+void Core::draft() {
+  scheduler_.decoding(decoding_);
+  drafting_for_.clear();
+  for (const sched::SequenceId id : decoding_) drafting_for_.push_back(sequences_.at(id).get());
+  drafting_.propose(drafting_for_);
+  for (const Sequence* s : drafting_for_) scheduler_.offer(s->id, std::ssize(s->draft.tokens));
+}
+
 void Core::plan() {
   step_start_ = now();
+  draft();
   plan_ = &scheduler_.plan(step_start_);
   account(*plan_, step_start_);
 }
@@ -203,7 +241,7 @@ void Core::run() {
   scheduler_.completed();
   draw();
   deliver(now());
-  stats_.last_step_tokens = plan.shape.prefill_tokens + plan.shape.decodes;
+  stats_.last_step_tokens = plan.shape.rows();
   stats_.last_step_predicted_seconds = plan.predicted_seconds;
   stats_.last_step_seconds = now() - step_start_;
   scheduler_.measured(stats_.last_step_seconds);
@@ -222,6 +260,7 @@ void Core::fill(EngineStats& stats) const {
   stats.kv_blocks_cached = cache.cached();
   stats.prefix_queries = memory_.queries();
   stats.prefix_hits = memory_.hits();
+  drafting_.fill(stats);
 }
 
 }  // namespace toccata::engine

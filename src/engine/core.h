@@ -10,6 +10,7 @@
 
 #include "base/aligned_buffer.h"
 #include "engine/block_memory.h"
+#include "engine/drafting.h"
 #include "engine/sequence.h"
 #include "model/runner.h"
 #include "sched/scheduler.h"
@@ -25,6 +26,8 @@ struct Parts {
   ModelInfo info;
   sched::Options scheduler;
   bool prefix_caching = true;
+  spec::Drafters drafters;
+  SpeculationParams speculation;  // of requests that say nothing about it
   std::function<double()> clock;  // seconds; empty: the monotonic clock
 };
 
@@ -59,6 +62,7 @@ class Core {
 
  private:
   explicit Core(Parts parts);
+  void draft();
   void build(const sched::Plan& plan);
   void account(const sched::Plan& plan, double now);
   void draw();
@@ -69,21 +73,29 @@ class Core {
   Parts parts_;
   BlockMemory memory_;
   sched::Scheduler scheduler_;
+  Drafting drafting_;
   std::unordered_map<RequestId, std::unique_ptr<Sequence>> sequences_;
   std::vector<RequestId> left_queue_;
 
   // Of the step; kept to be reused.
   std::vector<model::SpanInput> spans_;
   AlignedBuffer logits_;
+  // What is made of logits: the score of a token of a prompt from one row, or the next tokens of a sequence from the
+  // row of its last known token and those of the drafted ones behind it.
   struct Row {
     Sequence* sequence;
-    int64_t row;       // in logits_
+    int64_t row;       // the first one, in logits_
     int64_t position;  // of the token whose logits they are
-    Sampled sampled;   // drawn from them; not for rows of a prompt that is scored
+    int64_t drafted;   // further rows
+    std::vector<Sampled> drawn;
     bool scored() const { return position + 1 < sequence->prompt_size; }
   };
   void evaluate(Row& row);
+  void score(Row& row);
+  std::span<const float> logits(int64_t row) const;
   std::vector<Row> rows_;
+  std::vector<sched::SequenceId> decoding_;
+  std::vector<Sequence*> drafting_for_;
   EngineStats stats_;
   const sched::Plan* plan_ = nullptr;
   double step_start_ = 0;

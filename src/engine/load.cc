@@ -14,6 +14,7 @@ namespace {
 constexpr int64_t kBlock = kv::PrefixCache::kBlock;
 constexpr int64_t kMostChunk = 512;
 constexpr int64_t kPromptLogitRows = 64;
+constexpr int64_t kDraftRows = 64;  // of a step: beyond, rows cost as much as they bring
 
 Status check(const EngineOptions& o) {
   const auto refuse = [](std::string what) { return fail(ErrorCode::kInvalidArgument, std::move(what)); };
@@ -24,7 +25,7 @@ Status check(const EngineOptions& o) {
   if (o.max_waiting_tokens < 1) return refuse("max_waiting_tokens must be 1 or more");
   if (o.chunk_size < 0 || o.chunk_size > 65536) return refuse("the chunk size must be 0 to 65536");
   if (!(o.itl_target_ms >= 0 && o.itl_target_ms <= 1e6)) return refuse("the ITL target must be 0 to 1000000 ms");
-  return {};
+  return o.speculation.validate();
 }
 
 Result<DType> cache_type(const std::string& name, const char* which) {
@@ -83,17 +84,20 @@ Result<engine::Parts> load(const EngineOptions& o) {
 
   engine::Parts parts;
   parts.scheduler.max_sequences = o.max_sequences;
-  parts.scheduler.max_rows = o.max_sequences + std::max(kMostChunk, o.chunk_size);
+  parts.scheduler.max_draft_rows = kDraftRows;
+  parts.scheduler.max_rows = o.max_sequences + kDraftRows + std::max(kMostChunk, o.chunk_size);
   parts.scheduler.max_prompt_logit_rows = kPromptLogitRows;
   parts.scheduler.chunked = o.chunked_prefill;
   parts.scheduler.chunk_size = o.chunk_size;
   parts.scheduler.itl_target = o.itl_target_ms * 1e-3;
   parts.prefix_caching = o.prefix_caching;
+  parts.drafters = spec::text_drafters(o.shared_spec_corpus);
+  parts.speculation = o.speculation;
 
   model::RunnerOptions run;
   run.threads = o.threads;
   run.max_rows = parts.scheduler.max_rows;
-  run.max_logit_rows = o.max_sequences + kPromptLogitRows;
+  run.max_logit_rows = o.max_sequences + kDraftRows + kPromptLogitRows;
   run.k_type = *k_type;
   run.v_type = *v_type;
   Result<std::unique_ptr<model::ModelRunner>> runner = model::ModelRunner::load(*file, run);

@@ -40,7 +40,7 @@ void Sequence::admitted(double now) {
 
 void Sequence::deliver_prompt_scores() { listener->on_prompt_logprobs(std::move(prompt_scores)); }
 
-bool Sequence::take(const Sampled& sampled, double now, FinishReason& reason) {
+void Sequence::note_time(double now) {
   if (report.generated_tokens == 0 && last_token_ == 0) {
     report.first_token_seconds = now - submitted_;
     report.prefill_seconds = now - first_step_;
@@ -48,22 +48,36 @@ bool Sequence::take(const Sampled& sampled, double now, FinishReason& reason) {
     report.longest_gap_seconds = std::max(report.longest_gap_seconds, now - last_token_);
   }
   last_token_ = now;
-  if (static_cast<int64_t>(tokens.size()) >= most_tokens_) {  // max_tokens = 0: the prompt was all that was wanted
+}
+
+Sequence::Taken Sequence::take(std::span<Sampled> drawn, double now) {
+  note_time(now);
+  Taken taken;
+  if (most_more() <= 0) {  // max_tokens = 0: the prompt was all that was wanted
     report.first_token_seconds = 0;
-    reason = FinishReason::kLength;
-    return true;
+    return {1, true, FinishReason::kLength};
   }
-  reason = FinishReason::kStop;
-  if (!request.ignore_eos && tokenizer_.is_end(sampled.token)) return true;
-  tokens.push_back(sampled.token);
-  ++report.generated_tokens;
-  StopMatcher::Output text = stop_.push(decoder_.push(sampled.token));
   std::vector<TokenOutput> outputs;
-  outputs.push_back(sampled);
-  listener->on_tokens(std::move(outputs), std::move(text.text));
-  if (text.stopped) return true;
-  reason = FinishReason::kLength;
-  return static_cast<int64_t>(tokens.size()) >= most_tokens_;
+  std::string text;
+  for (Sampled& sampled : drawn) {
+    ++taken.count;
+    const int32_t token = sampled.token;
+    taken.ended = !request.ignore_eos && tokenizer_.is_end(token);
+    taken.reason = FinishReason::kStop;
+    if (taken.ended) break;
+    tokens.push_back(token);
+    ++report.generated_tokens;
+    StopMatcher::Output piece = stop_.push(decoder_.push(token));
+    outputs.push_back(std::move(sampled));
+    text += piece.text;
+    taken.ended = piece.stopped;
+    if (taken.ended) break;
+    taken.reason = FinishReason::kLength;
+    taken.ended = most_more() <= 0;
+    if (taken.ended) break;
+  }
+  if (!outputs.empty()) listener->on_tokens(std::move(outputs), std::move(text));
+  return taken;
 }
 
 void Sequence::finish(FinishReason reason, double now) {

@@ -2,13 +2,16 @@
 #pragma once
 
 #include <cstdint>
+#include <iterator>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "kv/prefix_cache.h"
 #include "sampling/sampler.h"
 #include "sampling/stop.h"
+#include "spec/drafter.h"
 #include "text/tokenizer/tokenizer.h"
 #include "toccata/request.h"
 
@@ -26,6 +29,7 @@ class Sequence {
 
   std::vector<int32_t> tokens;  // prompt and answer
   Sampler sampler;
+  spec::Draft draft;  // of the step that is planned; never part of `tokens` outside of it
 
   // KV cache; kept by BlockMemory.
   kv::BlockHash root;
@@ -39,8 +43,15 @@ class Sequence {
   int64_t scored = 0;
   bool wants_prompt_scores() const { return request.prompt_logprobs >= 0 && scored < prompt_size - 1; }
 
-  // Takes a drawn token: delivers it, or ends the answer. True: finish() must be called with `reason`.
-  bool take(const Sampled& sampled, double now, FinishReason& reason);
+  int64_t most_more() const { return most_tokens_ - std::ssize(tokens); }  // tokens that the answer may still get
+
+  // Takes the tokens that a step drew, one after the other, until the answer ends; delivers them together.
+  struct Taken {
+    int64_t count = 0;  // looked at, the one that ended the answer included
+    bool ended = false;
+    FinishReason reason = FinishReason::kLength;  // finish() must be called with it, if it ended
+  };
+  Taken take(std::span<Sampled> drawn, double now);
   void deliver_prompt_scores();
   void admitted(double now);  // to a step; the first time counts
   bool started() const { return started_; }
@@ -49,6 +60,8 @@ class Sequence {
   RequestReport report;
 
  private:
+  void note_time(double now);
+
   const Tokenizer& tokenizer_;
   int64_t most_tokens_;  // prompt and answer
   StreamDecoder decoder_;

@@ -22,13 +22,13 @@ size_t range_of(int64_t n) {
 }  // namespace
 
 CostModel::Terms CostModel::terms_of(const StepShape& s) {
-  return {1.0, static_cast<double>(s.prefill_tokens), s.prefill_keys / kKeysPerUnit, static_cast<double>(s.decodes),
-          s.decode_keys / kKeysPerUnit};
+  return {1.0, static_cast<double>(s.prefill_tokens), s.prefill_keys / kKeysPerUnit,
+          static_cast<double>(s.decodes + s.drafted), s.decode_keys / kKeysPerUnit};
 }
 
 // Decode steps: up to 1, 2, 4, 8, 16, more. Steps with prompts: up to 8, 16, 32, 64, 128, 256, more.
 size_t CostModel::kind_of(const StepShape& s) {
-  if (s.prefill_tokens == 0) return std::min<size_t>(range_of(s.decodes), 5);
+  if (s.prefill_tokens == 0) return std::min<size_t>(range_of(s.decodes + s.drafted), 5);
   return 6 + std::clamp<size_t>(range_of(s.prefill_tokens), 3, 9) - 3;
 }
 

@@ -7,11 +7,13 @@
 
 namespace toccata::sched {
 
-// What a step costs depends on: tokens of prompts, the keys they look at, running decodes, the keys those look at.
+// What a step costs depends on: tokens of prompts, the keys they look at, running decodes and the drafted tokens that
+// are verified behind them, the keys those look at.
 struct StepShape {
   int64_t prefill_tokens = 0;
   double prefill_keys = 0;  // sum over prefill tokens of the keys before each
   int64_t decodes = 0;
+  int64_t drafted = 0;
   double decode_keys = 0;
 
   // `count` prompt tokens after `context` earlier ones.
@@ -23,10 +25,16 @@ struct StepShape {
     ++decodes;
     decode_keys += static_cast<double>(context);
   }
+  // `count` drafted tokens behind a decode at `context`.
+  void add_draft(int64_t context, int64_t count) {
+    drafted += count;
+    decode_keys += static_cast<double>(count) * (static_cast<double>(context) + static_cast<double>(count + 1) * 0.5);
+  }
+  int64_t rows() const { return prefill_tokens + decodes + drafted; }
 };
 
-// t = a + b * prefill tokens + c * their keys + d * decodes + e * their keys, no coefficient below zero: each of them
-// is work that takes time.
+// t = a + b * prefill tokens + c * their keys + d * (decodes + drafted tokens) + e * their keys, no coefficient below
+// zero: each of them is work that takes time.
 //
 // The fit minimises relative errors over recent samples. They are kept by kind of step (a ring for each range of
 // prefill tokens or, without those, of decodes), so that thousands of plain decode steps do not wash out what is known

@@ -29,7 +29,7 @@ void Plan::clear() {
 }
 
 Scheduler::Scheduler(const Options& options, Memory& memory) : options_(options), memory_(memory) {
-  TOCCATA_CHECK(options.max_sequences >= 1 && options.max_rows > options.max_sequences);
+  TOCCATA_CHECK(options.max_sequences >= 1 && options.max_rows > options.max_sequences + options.max_draft_rows);
 }
 
 void Scheduler::add(const Arrival& a) {
@@ -72,9 +72,12 @@ const Plan& Scheduler::plan(double now) {
   time_limit_ = plan_.shape.decodes == 0  ? 0.0
                 : options_.itl_target > 0 ? options_.itl_target / margin_
                                           : kDecodeSteps * decodes;
+  if (time_limit_ > 0) time_limit_ -= cost_of_drafts();
   plan_prefills();
   admit();
   if (!options_.chunked && plan_.slices.empty()) plan_decodes();
+  plan_drafts();  // last: from what all others left
+  for (const Rank& r : running_) at(r.second).drafted = 0;
   plan_.predicted_seconds = cost_.predict(plan_.shape);
   return plan_;
 }
@@ -94,9 +97,22 @@ void Scheduler::measured(double seconds) {
   cost_.observe(shape, seconds);
 }
 
-void Scheduler::append(SequenceId id) { ++at(id).tokens; }
+void Scheduler::append(SequenceId id, int64_t tokens) {
+  Sequence& s = at(id);
+  s.tokens += tokens;
+  s.computed += tokens - 1;
+}
 
-int64_t Scheduler::rows_left() const { return options_.max_rows - plan_.shape.prefill_tokens - plan_.shape.decodes; }
+void Scheduler::decoding(std::vector<SequenceId>& out) const {
+  out.clear();
+  for (const Rank& r : running_) {
+    if (decoding(sequences_.at(r.second))) out.push_back(r.second);
+  }
+}
+
+int64_t Scheduler::rows_left() const {
+  return options_.max_rows - options_.max_draft_rows - plan_.shape.prefill_tokens - plan_.shape.decodes;
+}
 
 void Scheduler::slice(SequenceId id, int64_t count) {
   Sequence& s = at(id);
@@ -106,7 +122,7 @@ void Scheduler::slice(SequenceId id, int64_t count) {
     plan_.shape.add_prefill(s.computed, count);
   }
   if (s.prompt_logits && s.computed < s.prompt) prompt_logit_rows_ += count;
-  plan_.slices.push_back({id, s.computed, count, s.computed + count == s.tokens});
+  plan_.slices.push_back({id, s.computed, count, 0, s.computed + count == s.tokens});
 }
 
 void Scheduler::preempt(SequenceId id) {
@@ -115,7 +131,7 @@ void Scheduler::preempt(SequenceId id) {
   running_.erase(s.rank);
   waiting_.insert(s.rank);
   s.running = false;
-  s.computed = 0;
+  s.computed = s.drafted = 0;
   plan_.preempted.push_back(id);
 }
 
@@ -146,6 +162,39 @@ void Scheduler::plan_decodes() {
       preempt(id);
     }
     it = running_.upper_bound(rank);
+  }
+}
+
+double Scheduler::cost_of_drafts() const {
+  StepShape shape = plan_.shape;
+  for (const Slice& slice : plan_.slices) {
+    const Sequence& s = sequences_.at(slice.id);
+    const int64_t n = std::min(s.drafted, options_.max_draft_rows - shape.drafted);
+    if (n > 0) shape.add_draft(s.computed, n);
+  }
+  return cost_.predict(shape) - cost_.predict(plan_.shape);
+}
+
+// Drafts go behind the decodes that are planned. They get blocks that nobody is going to need for the tokens that are
+// known; else what fits the blocks that the sequence has.
+void Scheduler::plan_drafts() {
+  int64_t spare = 0;
+  for (const Slice& slice : plan_.slices) {
+    if (at(slice.id).drafted > 0) {
+      spare = memory_.available() - promised();
+      break;
+    }
+  }
+  for (Slice& slice : plan_.slices) {
+    const Sequence& s = at(slice.id);
+    int64_t n = std::min(s.drafted, options_.max_draft_rows - plan_.shape.drafted);
+    if (n <= 0) continue;
+    int64_t blocks = memory_.needed(slice.id, s.tokens + n);
+    for (; n > 0 && blocks > std::max<int64_t>(0, spare); --n) blocks = memory_.needed(slice.id, s.tokens + n - 1);
+    if (n == 0 || !memory_.reserve(slice.id, s.tokens + n)) continue;
+    spare -= blocks;
+    slice.drafted = n;
+    plan_.shape.add_draft(s.computed, n);
   }
 }
 

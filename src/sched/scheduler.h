@@ -5,10 +5,11 @@
 // places while they wait, yet a waiting request gains on every later one, so nobody starves. Requests are admitted and
 // read in this order; when blocks run out, the last one in it is preempted.
 //
-// A step: every running decode first; then prompts, a chunk of each as far as the budget goes, the first in rank first
-// (but it leaves half to others that have less than a quarter of its tokens to go); then waiting requests, as long as
-// there are budget, places (max_sequences) and blocks for their whole text. A preempted sequence gives up its blocks
-// and waits under its old rank; what it had computed is, as far as it survives in the prefix cache, not computed again.
+// A step: every running decode first, and behind it what was drafted for it; then prompts, a chunk of each as far as
+// the budget goes, the first in rank first (but it leaves half to others that have less than a quarter of its tokens to
+// go); then waiting requests, as long as there are budget, places (max_sequences) and blocks for their whole text. A
+// preempted sequence gives up its blocks and waits under its old rank; what it had computed is, as far as it survives
+// in the prefix cache, not computed again.
 //
 // The budget of prompt tokens: chunk_size, or, if that is 0, what the cost model allows: the step must stay within the
 // ITL target (without one: within four plain decode steps); without decodes it is 512 tokens. So a running stream's gap
@@ -33,6 +34,7 @@ struct Options {
   int64_t max_sequences = 32;
   int64_t max_rows = 544;              // tokens of one step; at least max_sequences + 1
   int64_t max_prompt_logit_rows = 64;  // prompt tokens per step whose logits are wanted
+  int64_t max_draft_rows = 0;          // drafted tokens per step; max_rows has room for them
   bool chunked = true;                 // false: prompts are read in steps of their own, decodes wait
   int64_t chunk_size = 0;              // prompt tokens per step; 0: chosen by the cost model
   double itl_target = 0.0;             // seconds
@@ -48,10 +50,11 @@ struct Arrival {
   bool prompt_logits = false;  // logits of all its prompt's rows are wanted
 };
 
-// Tokens [first, first + count) of a sequence. last: they end with its last known token, so the next one is drawn.
+// Tokens [first, first + count) of a sequence, and behind them `drafted` ones that are not known yet but proposed.
+// last: they end with its last known token, so the next one is drawn.
 struct Slice {
   SequenceId id = 0;
-  int64_t first = 0, count = 0;
+  int64_t first = 0, count = 0, drafted = 0;
   bool last = false;
 };
 
@@ -73,12 +76,19 @@ class Scheduler {
   // Finished or cancelled, in whatever state; its memory is released. Unknown ids are ignored.
   void remove(SequenceId id);
 
+  // The sequences that the next plan has decode, as far as there is memory; in rank order.
+  void decoding(std::vector<SequenceId>& out) const;
+  // `tokens` were drafted for a decoding sequence. The next plan verifies as many as there is room for; a draft never
+  // takes memory from anybody, and it is forgotten after that plan.
+  void offer(SequenceId id, int64_t tokens) { at(id).drafted = tokens; }
+
   // Decides the next step and reserves its memory. An empty plan: nothing to run.
   const Plan& plan(double now);
   // The planned step has run. Call before append() and remove().
   void completed();
   void measured(double seconds);  // how long the planned step took, from plan() to its end
-  void append(SequenceId id);     // one more token is known
+  // `tokens` more are known. All but the last were computed as drafted ones in the step that ended.
+  void append(SequenceId id, int64_t tokens = 1);
 
   int64_t running() const { return static_cast<int64_t>(running_.size()); }
   int64_t waiting() const { return static_cast<int64_t>(waiting_.size()); }
@@ -90,7 +100,8 @@ class Scheduler {
     Rank rank;
     double deadline = 0;
     int64_t tokens = 0, computed = 0;
-    int64_t prompt = 0;  // tokens when it arrived
+    int64_t prompt = 0;   // tokens when it arrived
+    int64_t drafted = 0;  // offered for the next plan
     bool running = false, prompt_logits = false;
     int64_t remaining() const { return tokens - computed; }
   };
@@ -99,6 +110,8 @@ class Scheduler {
   bool decoding(const Sequence& s) const { return s.remaining() == 1 && s.tokens > s.prompt; }
   void expire(double now);
   void plan_decodes();
+  void plan_drafts();
+  double cost_of_drafts() const;  // of those offered behind the planned decodes
   void plan_prefills();
   void admit();
   bool make_room(SequenceId id, int64_t tokens);

@@ -82,6 +82,9 @@ TEST(Generation, AnswersAChat) {
   EXPECT_TRUE(choice.at("logprobs").is_null());
   EXPECT_EQ(o.at("usage").at("completion_tokens"), 5);
   EXPECT_EQ(o.at("usage").at("prompt_tokens_details").at("cached_tokens"), 3);
+  const json::object& drafted = o.at("usage").at("completion_tokens_details").as_object();
+  EXPECT_EQ(drafted.at("accepted_prediction_tokens"), 4);
+  EXPECT_EQ(drafted.at("rejected_prediction_tokens"), 5);
   EXPECT_EQ(o.at("usage").at("prompt_tokens").as_int64() + 5, o.at("usage").at("total_tokens").as_int64());
 }
 

@@ -75,6 +75,15 @@ void engine_part(Page& page, const Metrics::Gauges& g) {
   page.counter("prefix_cache_queries_total", s.prefix_queries, "Prompt tokens looked up in the prefix cache.");
   page.counter("prefix_cache_hits_total", s.prefix_hits, "Prompt tokens found there.");
   page.counter("num_preemptions_total", s.preemptions, "Requests that had to give their blocks back for a while.");
+  const SpeculationStats& spec = s.speculation;
+  page.counter("spec_decode_num_drafts_total", spec.drafts, "Drafts that were verified.");
+  page.counter("spec_decode_num_draft_tokens_total", spec.draft_tokens, "Drafted tokens that were verified.");
+  page.counter("spec_decode_num_accepted_tokens_total", spec.accepted_tokens, "Drafted tokens that were right.");
+  page.head("spec_decode_num_accepted_tokens_per_pos_total", "counter", "The same by position in the draft.");
+  for (size_t i = 0; i < spec.accepted_per_position.size(); ++i) {
+    page.sample("spec_decode_num_accepted_tokens_per_pos_total", static_cast<double>(spec.accepted_per_position[i]),
+                "position=\"" + std::to_string(i) + "\"");
+  }
   page.counter("prompt_tokens_total", s.prompt_tokens, "Prompt tokens processed.");
   page.counter("engine_steps_total", s.steps, "Steps of the engine.");
   page.gauge("last_step_tokens", static_cast<double>(s.last_step_tokens), "Tokens of the latest step.");

@@ -28,8 +28,10 @@ TEST(Metrics, EveryLineIsASampleOrAComment) {
   Metrics::Gauges gauges;
   gauges.stats.kv_blocks = 4;
   gauges.stats.kv_blocks_used = 1;
+  gauges.stats.speculation.accepted_per_position[1] = 7;
   const std::string text = metrics.text("a\"b\\c\nd", gauges);
   EXPECT_NE(text.find("toccata:generation_tokens_total{model_name=\"a\\\"b\\\\c d\"} 3\n"), std::string::npos);
+  EXPECT_NE(text.find("per_pos_total{model_name=\"a\\\"b\\\\c d\",position=\"1\"} 7\n"), std::string::npos);
   EXPECT_NE(text.find("} 0.25\n"), std::string::npos) << "kv_cache_usage_perc";
   size_t begin = 0;
   while (begin < text.size()) {

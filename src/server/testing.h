@@ -78,6 +78,8 @@ class FakeEngine final : public Engine {
     report.prompt_tokens = static_cast<int64_t>(requests[id - 1].prompt.size());
     report.generated_tokens = said_[id];
     report.cached_tokens = 3;
+    report.drafted_tokens = 9;
+    report.accepted_tokens = 4;
     report.error.message = "it broke";
     listener(id)->on_finish(reason, report);
     const std::lock_guard lock(mutex_);

@@ -27,6 +27,7 @@ class FakeRunner final : public model::ModelRunner {
   }
 
   std::function<Status(const model::Step&)> before_forward;  // a test's look at the step, or its fault
+  float habit = 0.0f;  // added to the logit of each token's fixed successor, so that texts repeat themselves
 
   const model::ModelConfig& config() const override { return config_; }
   const model::RunnerOptions& options() const override { return options_; }
@@ -61,6 +62,7 @@ class FakeRunner final : public model::ModelRunner {
         for (int64_t v = 0; v < config_.vocab; ++v) {
           logits[v] = static_cast<float>(6.0 * rng::uniform(hash, static_cast<uint64_t>(v), rng::Purpose::kTest));
         }
+        logits[(s.tokens[static_cast<size_t>(i)] * 5 + 3) % config_.vocab] += habit;
       }
     }
     return {};

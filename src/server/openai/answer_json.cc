@@ -41,10 +41,16 @@ json::object answer_object(const AnswerHead& head) {
 }
 
 json::object usage_object(const Usage& usage) {
-  return {{"prompt_tokens", usage.prompt_tokens},
-          {"completion_tokens", usage.completion_tokens},
-          {"total_tokens", usage.prompt_tokens + usage.completion_tokens},
-          {"prompt_tokens_details", json::object{{"cached_tokens", usage.cached_tokens}}}};
+  json::object o{{"prompt_tokens", usage.prompt_tokens},
+                 {"completion_tokens", usage.completion_tokens},
+                 {"total_tokens", usage.prompt_tokens + usage.completion_tokens},
+                 {"prompt_tokens_details", json::object{{"cached_tokens", usage.cached_tokens}}}};
+  if (usage.drafted_tokens > 0) {
+    o["completion_tokens_details"] =
+        json::object{{"accepted_prediction_tokens", usage.accepted_tokens},
+                     {"rejected_prediction_tokens", usage.drafted_tokens - usage.accepted_tokens}};
+  }
+  return o;
 }
 
 json::value finish_value(FinishReason reason, bool tool_calls) {

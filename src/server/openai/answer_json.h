@@ -22,6 +22,7 @@ struct AnswerHead {
 
 struct Usage {
   int64_t prompt_tokens = 0, completion_tokens = 0, cached_tokens = 0;
+  int64_t drafted_tokens = 0, accepted_tokens = 0;  // shown where something was drafted
 };
 
 boost::json::object answer_object(const AnswerHead& head);  // id, object, created, model; choices come after

@@ -143,6 +143,8 @@ Usage AnswerWriter::usage() const {
   for (size_t i = 0; i < choices_.size(); ++i) {
     const RequestReport& r = choices_[i].report;
     u.completion_tokens += r.generated_tokens;
+    u.drafted_tokens += r.drafted_tokens;
+    u.accepted_tokens += r.accepted_tokens;
     if (i % static_cast<size_t>(request_.n) != 0) continue;  // the prompt is one, however many choices
     u.prompt_tokens += static_cast<int64_t>(request_.prompts[i / static_cast<size_t>(request_.n)].prompt.size());
     u.cached_tokens += r.cached_tokens;

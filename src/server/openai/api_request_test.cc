@@ -99,6 +99,13 @@ TEST(ApiRequest, RefusesValuesOutOfRangeAndNamesTheParameter) {
       {R"("guided_json":{})", "guided_json"},
       {R"("cache_salt":5)", "cache_salt"},
       {R"("ignore_eos":"yes")", "ignore_eos"},
+      {R"("speculative":"on")", "speculative"},
+      {R"("speculative":true)", "speculative"},
+      {R"("speculative":{})", "speculative"},
+      {R"("speculative":{"method":"x"})", "speculative"},
+      {R"("speculative":{"method":"ngram","num_tokens":0})", "speculative.num_tokens"},
+      {R"("speculative":{"method":"ngram","num_tokens":33})", "speculative.num_tokens"},
+      {R"("speculative":{"method":"ngram","num_tokens":"2"})", "speculative.num_tokens"},
       {R"("timeout":-1)", "timeout"},
   };
   for (const auto& [members, param] : bad) {
@@ -121,6 +128,12 @@ TEST(ApiRequest, TakesExtensionsAndNullAsOff) {
     EXPECT_EQ(complete(m)->request(0).sampling.top_k, 0) << m;
   }
   EXPECT_EQ(complete(R"("top_p":0)")->request(0).sampling.top_k, 1);
+  EXPECT_FALSE(complete(R"("top_p":0)")->request(0).speculative);
+  EXPECT_EQ(complete(R"("speculative":"off")")->request(0).speculative->method, SpecMethod::kOff);
+  const auto drafted = complete(R"("n":2,"speculative":{"method":"suffix","num_tokens":9})");
+  ASSERT_TRUE(drafted);
+  EXPECT_EQ(drafted->request(1).speculative->method, SpecMethod::kSuffix);
+  EXPECT_EQ(drafted->request(1).speculative->num_tokens, 9);
   EXPECT_EQ(complete(R"("min_p":1)")->request(0).sampling.min_p, 1.0f);
   EXPECT_EQ(complete(R"("temperature":null)")->request(0).sampling.temperature, 1.0f);
   EXPECT_EQ(complete(R"("temperature":5e-324)")->request(0).sampling.temperature, 0.0f);

@@ -105,6 +105,29 @@ void read_sampling(JsonFields& fields, int32_t vocab, SamplingParams& p) {
   }
 }
 
+// "off", the name of a method, or an object of both.
+void read_speculative(JsonFields& fields, Request& shared) {
+  const json::value* v = fields.find("speculative");
+  if (v == nullptr) return;
+  SpeculationParams p;
+  const json::string* name = v->if_string();
+  if (const json::object* object = v->if_object()) {
+    JsonFields inner(*object, "speculative");
+    p.num_tokens =
+        static_cast<int32_t>(inner.integer("num_tokens", 1, SpeculationParams::kMostTokens).value_or(p.num_tokens));
+    if (!inner.ok()) return fields.fault(inner.error());
+    const json::value* method = inner.find("method");
+    name = method == nullptr ? nullptr : method->if_string();
+  }
+  const std::optional<SpecMethod> method =
+      name == nullptr ? std::nullopt : spec_method(std::string_view(name->data(), name->size()));
+  if (!method) {
+    return fields.wrong("speculative", "\"off\", or an object with a method (off, ngram, suffix) and num_tokens");
+  }
+  p.method = *method;
+  shared.speculative = p;
+}
+
 }  // namespace
 
 ApiResult<std::string> served_model(JsonFields& fields, const TextSide& text) {
@@ -155,6 +178,7 @@ void read_common(JsonFields& fields, const TextSide& text, const ApiLimits& limi
   shared.timeout_seconds = fields.number("timeout", 0, 1e9).value_or(0);
   shared.cache_salt = fields.text("cache_salt").value_or("");
   if (shared.cache_salt.size() > 256) fields.wrong("cache_salt", "at most 256 bytes long");
+  read_speculative(fields, shared);
   shared.max_tokens = fields.integer("max_tokens", request.chat ? 1 : 0, kMostTokens).value_or(-1);
 }
 

@@ -1,0 +1,33 @@
+// Speculative decoding: what the engine offers, and what one request may choose. It never changes an answer's tokens
+// or log-probabilities unless the verification is chosen that says so.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "toccata/result.h"
+
+namespace toccata {
+
+// Who proposes the tokens that a step verifies.
+enum class SpecMethod : uint8_t {
+  kOff,     // nobody: one token per step
+  kNgram,   // what followed the latest occurrence of the longest recent run of tokens in the request's own text
+  kSuffix,  // what followed all occurrences, by their counts; with a shared corpus also those in earlier answers
+};
+
+struct SpeculationParams {
+  static constexpr int32_t kMostTokens = 32;
+
+  SpecMethod method = SpecMethod::kOff;
+  int32_t num_tokens = 4;  // proposed per step, at most; 1 to kMostTokens
+
+  Status validate() const;  // kInvalidArgument that names the parameter and its range
+};
+
+// "off", "ngram", "suffix".
+std::string_view spec_method_name(SpecMethod method);
+std::optional<SpecMethod> spec_method(std::string_view name);
+
+}  // namespace toccata

@@ -1,0 +1,23 @@
+// Which drafted tokens are kept.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace toccata::spec {
+
+// Coupled verification. draw(i) gives the token that the target itself draws after the first i drafted tokens, with
+// that position's random numbers; it is called for i = 0, 1, ... while the draft agrees. What was drawn is, token by
+// token, what the plain path draws; the result says how many of them the draft had right. One more was drawn: the
+// correction of the first wrong one, or the token after the whole draft.
+template <class Draw>
+size_t verify_coupled(std::span<const int32_t> draft, Draw draw) {
+  for (size_t i = 0; i < draft.size(); ++i) {
+    if (draw(i) != draft[i]) return i;
+  }
+  draw(draft.size());
+  return draft.size();
+}
+
+}  // namespace toccata::spec
