@@ -55,6 +55,17 @@ const Case kCases[] = {
     {"decode after 16383, 16/16 heads of 128", Method::kFlash, 16, 16, 128, 16383, 1},
     {"decode after 16383, 4/1 heads of 256", Method::kFlash, 4, 1, 256, 16383, 1},
     {"decode after 16383, f32, 32/8 heads of 128", Method::kFlash, 32, 8, 128, 16383, 1, 1, 0, DType::kF32},
+    {"prefill 512 after 3584, q8_0, 9/3 heads of 64", Method::kFlash, 9, 3, 64, 3584, 512, 1, 0, DType::kQ8_0},
+    {"prefill 512 after 3584, q8_0, 32/8 heads of 128", Method::kFlash, 32, 8, 128, 3584, 512, 1, 0, DType::kQ8_0},
+    {"prefill 512 after 3584, q8_0, 4/1 heads of 256", Method::kFlash, 4, 1, 256, 3584, 512, 1, 0, DType::kQ8_0},
+    {"prefill 512 after 3584, q4_0, 32/8 heads of 128", Method::kFlash, 32, 8, 128, 3584, 512, 1, 0, DType::kQ4_0},
+    {"decode after 16383, q8_0, 9/3 heads of 64", Method::kFlash, 9, 3, 64, 16383, 1, 1, 0, DType::kQ8_0},
+    {"decode after 16383, q8_0, 14/2 heads of 64", Method::kFlash, 14, 2, 64, 16383, 1, 1, 0, DType::kQ8_0},
+    {"decode after 16383, q8_0, 32/8 heads of 128", Method::kFlash, 32, 8, 128, 16383, 1, 1, 0, DType::kQ8_0},
+    {"decode after 16383, q8_0, 16/16 heads of 128", Method::kFlash, 16, 16, 128, 16383, 1, 1, 0, DType::kQ8_0},
+    {"decode after 16383, q8_0, 4/1 heads of 256", Method::kFlash, 4, 1, 256, 16383, 1, 1, 0, DType::kQ8_0},
+    {"decode after 16383, q4_0, 9/3 heads of 64", Method::kFlash, 9, 3, 64, 16383, 1, 1, 0, DType::kQ4_0},
+    {"decode after 16383, q4_0, 32/8 heads of 128", Method::kFlash, 32, 8, 128, 16383, 1, 1, 0, DType::kQ4_0},
     {"decode after 511, 9/3 heads of 64", Method::kFlash, 9, 3, 64, 511, 1},
     {"decode 8 x after 2047, 32/8 heads of 128", Method::kFlash, 32, 8, 128, 2047, 1, 8},
 };
@@ -122,8 +133,8 @@ class Layer {
   // Decodes walk through many layers, so that no layer is still in a cache when its turn comes again.
   static int copies(const Case& c) {
     if (c.tokens > 1) return 1;
-    const double one =
-        2.0 * (c.type == DType::kF32 ? 4 : 2) * c.kv_heads * c.head_dim * static_cast<double>(c.past + 1) * c.sequences;
+    const kv::Layout layout{1, c.kv_heads, c.head_dim, c.type, c.type};
+    const double one = static_cast<double>(layout.bytes_per_token()) * static_cast<double>(c.past + 1) * c.sequences;
     return static_cast<int>(std::clamp(256e6 / one, 2.0, 64.0));
   }
   int64_t length() const { return case_.past + case_.tokens; }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <map>
 #include <random>
 #include <thread>
 
@@ -26,6 +27,7 @@ struct Setting {
   int64_t chunk_size = 0;
   bool prefix_caching = true, chunked = true;
   int rounds = 1;  // the same requests again: the cache is warm
+  DType k_type = DType::kF16, v_type = DType::kF16;
 };
 
 constexpr int32_t kVocab = 330;
@@ -55,6 +57,8 @@ std::unique_ptr<Engine> engine_for(const Setting& s) {
   model::RunnerOptions run;
   run.threads = s.threads;
   run.max_rows = parts.scheduler.max_rows;
+  run.k_type = s.k_type;
+  run.v_type = s.v_type;
   run.max_logit_rows = s.max_sequences + parts.scheduler.max_prompt_logit_rows;
   parts.runner = std::move(*model::ModelRunner::load(*gguf::File::open(tiny_model().path()), run));
   parts.tokenizer = std::make_unique<test::FakeTokenizer>(kVocab);
@@ -89,8 +93,8 @@ std::vector<Request> mixed_requests(size_t n) {
 using Answers = std::vector<std::shared_ptr<Answer>>;
 
 // Each on its own, one after the other, without anything to share.
-Answers alone(const std::vector<Request>& requests) {
-  auto engine = engine_for({"alone", 1, 400, 1, 512, false});
+Answers alone(const std::vector<Request>& requests, DType k_type, DType v_type) {
+  auto engine = engine_for({"alone", 1, 400, 1, 512, false, true, 1, k_type, v_type});
   Answers all;
   for (const Request& r : requests) {
     all.push_back(std::make_shared<Answer>());
@@ -104,8 +108,10 @@ class BitExact : public testing::TestWithParam<Setting> {};
 
 TEST_P(BitExact, RequestsTogetherAnswerAsAlone) {
   static const std::vector<Request> requests = mixed_requests(64);
-  static const Answers want = alone(requests);
+  static std::map<std::pair<DType, DType>, Answers> answers;  // by cache types
   const Setting& s = GetParam();
+  Answers& want = answers[{s.k_type, s.v_type}];
+  if (want.empty()) want = alone(requests, s.k_type, s.v_type);
   auto engine = engine_for(s);
   std::mt19937 rng(11);
   for (int round = 0; round < s.rounds; ++round) {
@@ -139,6 +145,22 @@ INSTANTIATE_TEST_SUITE_P(Settings, BitExact,
                                          Setting{"chunk_1", 2, 400, 16, 1}, Setting{"chunk_100", 3, 400, 32, 100},
                                          Setting{"classic", 2, 400, 16, 0, true, false},
                                          Setting{"one_by_one", 2, 60, 1, 33}),
+                         [](const auto& tested) { return tested.param.name; });
+
+// The cache types where K and V meet everything at once: a pool that is too small, a warm cache, chunks of odd sizes.
+std::vector<Setting> cache_type_settings() {
+  const std::vector<std::pair<std::string, std::pair<DType, DType>>> types = {
+      {"f32", {DType::kF32, DType::kF32}},         {"bf16", {DType::kBF16, DType::kBF16}},
+      {"q8_0", {DType::kQ8_0, DType::kQ8_0}},      {"q4_0", {DType::kQ4_0, DType::kQ4_0}},
+      {"q8_0_q4_0", {DType::kQ8_0, DType::kQ4_0}}, {"f16_q8_0", {DType::kF16, DType::kQ8_0}}};
+  std::vector<Setting> all;
+  for (const auto& [name, pair] : types) {
+    all.push_back({"thrashing_chunk_7_" + name, 2, 24, 16, 7, true, true, 1, pair.first, pair.second});
+    all.push_back({"warm_" + name, 1, 1000, 16, 0, true, true, 2, pair.first, pair.second});
+  }
+  return all;
+}
+INSTANTIATE_TEST_SUITE_P(CacheTypes, BitExact, testing::ValuesIn(cache_type_settings()),
                          [](const auto& tested) { return tested.param.name; });
 
 struct FakeEngine {

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "engine/session.h"
+#include "kv/cache_types.h"
 #include "support/tiny_model.h"
 
 namespace toccata {
@@ -124,6 +125,37 @@ TEST_P(Architecture, SameBitsForEveryChunkThreadCountAndKernel) {
             std::string(set.isa) + ", " + std::to_string(threads) + " threads, chunk " + std::to_string(chunk));
       }
     }
+  }
+}
+
+// Every type of K with another of V; the present chunk is read back from the cache, so a coarse type changes the result
+// but not with the chunks.
+TEST_P(Architecture, SameBitsForEveryCacheType) {
+  TinyOptions o = GetParam();
+  o.types = {DType::kQ4_0, DType::kQ8_0, DType::kF16};
+  const TinyModel model(o);
+  const auto ids = prompt(110, o.vocab, 6);
+  const std::vector<test::Vec> exact = model.oracle(load(model.path())->config()).logits(ids);
+  for (size_t t = 0; t < kv::kCacheTypes.size(); ++t) {
+    const kv::CacheType k = kv::kCacheTypes[t], v = kv::kCacheTypes[(t + GetParam().layers) % kv::kCacheTypes.size()];
+    const std::string types = std::string(k.name) + " and " + std::string(v.name);
+    Rows want;
+    for (const kernels::KernelSet& set : kernels::available_kernels()) {
+      model::RunnerOptions options;
+      options.k_type = k.type;
+      options.v_type = v.type;
+      options.kernels = &set;
+      options.threads = 1;
+      auto runner = load(model.path(), options);
+      ASSERT_TRUE(runner);
+      for (int64_t chunk : {110, 7}) {
+        const Rows got = all_logits(*runner, ids, chunk);
+        if (want.empty()) want = got;
+        expect_same_bits(got, want, types + ", " + std::string(set.isa) + ", chunk " + std::to_string(chunk));
+      }
+    }
+    const bool four = k.type == DType::kQ4_0 || v.type == DType::kQ4_0;
+    EXPECT_LT(worst_relative(want, exact), four ? 0.3 : 0.08) << types;
   }
 }
 

@@ -124,10 +124,15 @@ void ArgParser::text(std::string_view names, std::string& value, std::string pla
 }
 
 void ArgParser::choice(std::string_view names, std::string& value, std::vector<std::string> allowed, std::string help) {
+  choice(names, std::vector<std::string*>{&value}, std::move(allowed), std::move(help));
+}
+
+void ArgParser::choice(std::string_view names, std::vector<std::string*> values, std::vector<std::string> allowed,
+                       std::string help) {
   const std::string list = join(allowed, "|");
-  add(names, list, std::move(help), value, [&value, allowed, list](const std::string& v) {
+  add(names, list, std::move(help), *values.front(), [values, allowed, list](const std::string& v) {
     if (std::find(allowed.begin(), allowed.end(), v) == allowed.end()) return wrong(list, v);
-    value = v;
+    for (std::string* value : values) *value = v;
     return Status();
   });
 }

@@ -31,6 +31,9 @@ class ArgParser {
   void flag(std::string_view names, bool& value, std::string help);
   void text(std::string_view names, std::string& value, std::string placeholder, std::string help);
   void choice(std::string_view names, std::string& value, std::vector<std::string> allowed, std::string help);
+  // Gives several values the same choice, in the order of the command line; the first one's is shown as the default.
+  void choice(std::string_view names, std::vector<std::string*> values, std::vector<std::string> allowed,
+              std::string help);
   void integer(std::string_view names, int64_t& value, int64_t low, int64_t high, std::string help);
   void number(std::string_view names, float& value, float low, float high, std::string help);
   // May be given several times; each use adds one text.

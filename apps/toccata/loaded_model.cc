@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "base/clock.h"
+#include "kv/cache_types.h"
 
 namespace toccata::cli {
 namespace {
@@ -89,8 +90,8 @@ Result<std::unique_ptr<LoadedModel>> load_model(const ModelOptions& options, con
   run.max_rows = needs.most_rows > 0 ? needs.most_rows : std::min(options.chunk, m.context);
   run.max_logit_rows = std::min(needs.logit_rows, run.max_rows);
   run.attention = attention_method(options.attention);
-  run.k_type = cache_type(options.k_type);
-  run.v_type = cache_type(options.v_type);
+  run.k_type = *kv::cache_type(options.k_type);  // one of the choices of add_cache_types()
+  run.v_type = *kv::cache_type(options.v_type);
   run.progress = [&bar](double share) { bar.show(share); };
   Result<std::unique_ptr<model::ModelRunner>> runner = model::ModelRunner::load(m.file, run);
   if (!runner) return tl::unexpected(runner.error());

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <random>
 
+#include "kv/cache_types.h"
+
 namespace toccata::cli {
 
 void add_model_path(ArgParser& parser, ModelOptions& options) {
@@ -18,17 +20,19 @@ void add_engine_options(ArgParser& parser, ModelOptions& options) {
   parser.integer("-ub,--chunk-size", options.chunk, 1, 1 << 20, "most prompt tokens per step");
   parser.choice("--attention", options.attention, {"flash", "naive"},
                 "flash: tiled; naive: the whole score matrix in memory, for comparison");
-  parser.choice("-ctk,--cache-type-k", options.k_type, {"f16", "bf16", "f32"}, "element type of cached keys");
-  parser.choice("-ctv,--cache-type-v", options.v_type, {"f16", "bf16", "f32"}, "element type of cached values");
+  add_cache_types(parser, options.k_type, options.v_type);
 }
 
 attention::Method attention_method(const std::string& name) {
   return name == "naive" ? attention::Method::kNaive : attention::Method::kFlash;
 }
 
-DType cache_type(const std::string& name) {
-  if (name == "f32") return DType::kF32;
-  return name == "bf16" ? DType::kBF16 : DType::kF16;
+void add_cache_types(ArgParser& parser, std::string& k_type, std::string& v_type) {
+  std::vector<std::string> names;
+  for (const kv::CacheType& t : kv::kCacheTypes) names.emplace_back(t.name);
+  parser.choice("-ctk,--cache-type-k", k_type, names, "element type of cached keys");
+  parser.choice("-ctv,--cache-type-v", v_type, names, "element type of cached values");
+  parser.choice("--kv-cache-dtype", {&k_type, &v_type}, names, "both of them; what is given later counts");
 }
 
 void add_sampling_options(ArgParser& parser, SamplingOptions& options) {

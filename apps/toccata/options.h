@@ -26,7 +26,8 @@ void add_model_path(ArgParser& parser, ModelOptions& options);
 void add_engine_options(ArgParser& parser, ModelOptions& options);
 
 attention::Method attention_method(const std::string& name);  // "flash" or "naive"
-DType cache_type(const std::string& name);                    // "f16", "bf16" or "f32"
+// -ctk, -ctv, and --kv-cache-dtype for both.
+void add_cache_types(ArgParser& parser, std::string& k_type, std::string& v_type);
 
 struct SamplingOptions {
   SamplingParams params;

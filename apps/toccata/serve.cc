@@ -32,8 +32,7 @@ void declare_engine(ArgParser& parser, Options& o) {
   parser.integer("-t,--threads", o.threads, 0, 1024, "threads; 0: one per CPU");
   parser.text("--kv-memory", o.kv_memory, "SIZE",
               "memory of the KV cache, as 512M or 2.5G; auto: half of what is free");
-  parser.choice("-ctk,--cache-type-k", o.engine.cache_type_k, {"f16", "bf16", "f32"}, "element type of cached keys");
-  parser.choice("-ctv,--cache-type-v", o.engine.cache_type_v, {"f16", "bf16", "f32"}, "element type of cached values");
+  add_cache_types(parser, o.engine.cache_type_k, o.engine.cache_type_v);
   parser.integer("--max-num-seqs", o.engine.max_sequences, 1, 4096, "requests that run at once");
   parser.integer("--max-queue", o.engine.max_waiting, 1, 1 << 20, "requests that wait; more get status 429");
   parser.integer("--max-queue-tokens", o.engine.max_waiting_tokens, 1, int64_t{1} << 40,

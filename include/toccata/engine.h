@@ -16,6 +16,7 @@ struct EngineOptions {
   int threads = 0;         // 0: all CPUs of this process
   int64_t context = 0;     // most tokens of one sequence; 0: the model's, as far as the KV pool holds it
   uint64_t kv_memory = 0;  // bytes of the KV pool; 0: a share of the machine's memory
+  // f32, f16, bf16, q8_0 or q4_0
   std::string cache_type_k = "f16", cache_type_v = "f16";
   int64_t max_sequences = 32;            // that run at once (vLLM: max_num_seqs)
   int64_t max_waiting = 256;             // requests in the queue; more are refused

@@ -52,13 +52,24 @@ struct NamedShape {
 };
 
 std::vector<NamedShape> shapes() {
-  const DType f16 = DType::kF16, bf16 = DType::kBF16, f32 = DType::kF32;
-  return {
-      {"mha_64", {2, 2, 64, f16, f16, 0, 0.125f}},           {"gqa3_64", {6, 2, 64, f16, f16, 0, 0.125f}},
-      {"gqa7_64_bf16", {14, 2, 64, bf16, bf16, 0, 0.125f}},  {"gqa4_256_window", {4, 1, 256, f16, f16, 100, 0.0625f}},
-      {"gqa8_80_f32", {8, 1, 80, f32, f32, 0, 0.11f}},       {"mixed_24_window_1", {3, 1, 24, f32, bf16, 1, 0.2f}},
-      {"mixed_8_window_64", {2, 1, 8, bf16, f16, 64, 0.3f}}, {"wide_group_16", {200, 2, 16, f16, f32, 37, 0.25f}},
-      {"dim_112", {5, 5, 112, f16, f16, 600, 0.09f}}};
+  const DType f16 = DType::kF16, bf16 = DType::kBF16, f32 = DType::kF32, q8 = DType::kQ8_0, q4 = DType::kQ4_0;
+  return {{"mha_64", {2, 2, 64, f16, f16, 0, 0.125f}},
+          {"gqa3_64", {6, 2, 64, f16, f16, 0, 0.125f}},
+          {"gqa7_64_bf16", {14, 2, 64, bf16, bf16, 0, 0.125f}},
+          {"gqa4_256_window", {4, 1, 256, f16, f16, 100, 0.0625f}},
+          {"gqa8_80_f32", {8, 1, 80, f32, f32, 0, 0.11f}},
+          {"mixed_24_window_1", {3, 1, 24, f32, bf16, 1, 0.2f}},
+          {"mixed_8_window_64", {2, 1, 8, bf16, f16, 64, 0.3f}},
+          {"wide_group_16", {200, 2, 16, f16, f32, 37, 0.25f}},
+          {"dim_112", {5, 5, 112, f16, f16, 600, 0.09f}},
+          {"gqa3_64_q8", {6, 2, 64, q8, q8, 0, 0.125f}},
+          {"gqa7_64_q8_q4", {14, 2, 64, q8, q4, 0, 0.125f}},
+          {"gqa4_256_window_q4_q8", {4, 1, 256, q4, q8, 100, 0.0625f}},
+          {"mha_80_q4", {2, 2, 80, q4, q4, 0, 0.11f}},
+          {"mixed_24_q4_f16", {3, 1, 24, q4, f16, 70, 0.2f}},
+          {"mixed_16_f32_q8", {5, 1, 16, f32, q8, 0, 0.25f}},
+          {"mixed_8_q8_bf16", {2, 1, 8, q8, bf16, 64, 0.3f}},
+          {"gqa7_40_q4_q8", {7, 1, 40, q4, q8, 37, 0.2f}}};
 }
 
 class AttentionShapes : public ::testing::TestWithParam<NamedShape> {};

@@ -72,7 +72,7 @@ void Naive::prepare(const Args& args, const Span& span, int head, size_t stride,
   grow(scratch.scores, tokens * stride * sizeof(float));
   grow(scratch.q, tokens * dim * sizeof(float));
   grow(scratch.o, o_bytes);
-  grow(scratch.kernel, kernels::kAttnScratchBytes);
+  grow(scratch.kernel, kernels::attn_scratch_bytes(layout_.head_dim));
   if (scratch.sums.size() < tokens) scratch.sums.resize(tokens);
   std::memset(scratch.o.data(), 0, o_bytes);
   for (size_t t = 0; t < tokens; ++t) {

@@ -44,7 +44,7 @@ Result<FlashScratch> FlashScratch::create(int head_dim, int threads) {
       t.q = arena.floats(static_cast<size_t>(kernels::kAttnRows) * static_cast<size_t>(head_dim));
       t.running = arena.state(kernels::kAttnRows, s.o_stride_);
       t.split = arena.state(kernels::kAttnRows, s.o_stride_);
-      t.kernel = arena.take(kernels::kAttnScratchBytes);
+      t.kernel = arena.take(kernels::attn_scratch_bytes(head_dim));
       arena.next_page();
     }
     s.slots_ = arena.state(s.slot_rows_, s.o_stride_);

@@ -14,7 +14,7 @@ struct ThreadScratch {
   float* q = nullptr;           // [kAttnRows][head_dim]
   kernels::AttnState running;   // merged splits
   kernels::AttnState split;     // the present split
-  std::byte* kernel = nullptr;  // kernels::kAttnScratchBytes
+  std::byte* kernel = nullptr;  // kernels::attn_scratch_bytes(head_dim)
 };
 
 class FlashScratch {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "attention/attention.h"
+#include "kernels/generic/kv_quant.h"
 #include "tensor/dequantize.h"
 
 namespace toccata::attention::testing {
@@ -35,9 +36,21 @@ inline std::vector<float> token_row(const Shape& s, uint64_t sequence, int64_t p
   return row;
 }
 
-inline float rounded(DType type, float x) {
-  if (type == DType::kF16) return f16_to_f32(f32_to_f16(x));
-  return type == DType::kBF16 ? bf16_to_f32(f32_to_bf16(x)) : x;
+// The K (or V) that the cache holds of one token and head, `x` of `dim` channels.
+inline std::vector<float> cached(DType type, bool value, const float* x, int dim) {
+  std::vector<float> row(x, x + dim);
+  std::vector<std::byte> block(
+      static_cast<size_t>(std::max(kernels::kv_k_bytes(DType::kF32, dim), kernels::kv_v_bytes(DType::kF32, dim))));
+  if (kernels::kv_quantised(type)) kernels::generic::store_quantised(type, x, dim, 0, value, block.data());
+  for (int d = 0; d < dim; ++d) {
+    float& y = row[static_cast<size_t>(d)];
+    if (type == DType::kF16) y = f16_to_f32(f32_to_f16(y));
+    if (type == DType::kBF16) y = bf16_to_f32(f32_to_bf16(y));
+    if (!kernels::kv_quantised(type)) continue;
+    y = value ? kernels::generic::load_v(type, block.data(), dim, 0, d)
+              : kernels::generic::load_k(type, block.data(), dim, 0, d);
+  }
+  return row;
 }
 
 // Work for one sequence in one step.
@@ -144,14 +157,15 @@ inline std::vector<double> oracle(const Shape& s, int sequence, int64_t pos, int
   const std::vector<float> own = token_row(s, seed, pos);
   const int64_t first = s.window > 0 ? std::max<int64_t>(0, pos - s.window + 1) : 0;
   std::vector<double> weight, sum(static_cast<size_t>(dim), 0.0);
-  std::vector<std::vector<float>> rows;
+  std::vector<std::vector<float>> values;
   double largest = -1e300, total = 0.0;
   for (int64_t j = first; j <= pos; ++j) {
-    rows.push_back(token_row(s, seed, j));
+    const std::vector<float> row = token_row(s, seed, j);
+    const std::vector<float> key = cached(s.k_type, false, row.data() + (s.heads + kv) * dim, dim);
+    values.push_back(cached(s.v_type, true, row.data() + (s.heads + s.kv_heads + kv) * dim, dim));
     double score = 0.0;
     for (int d = 0; d < dim; ++d) {
-      score += static_cast<double>(own[static_cast<size_t>(head * dim + d)]) *
-               rounded(s.k_type, rows.back()[static_cast<size_t>((s.heads + kv) * dim + d)]);
+      score += static_cast<double>(own[static_cast<size_t>(head * dim + d)]) * key[static_cast<size_t>(d)];
     }
     weight.push_back(score * s.scale);
     largest = std::max(largest, weight.back());
@@ -160,8 +174,7 @@ inline std::vector<double> oracle(const Shape& s, int sequence, int64_t pos, int
     const double p = std::exp(weight[j] - largest);
     total += p;
     for (int d = 0; d < dim; ++d) {
-      sum[static_cast<size_t>(d)] +=
-          p * rounded(s.v_type, rows[j][static_cast<size_t>((s.heads + s.kv_heads + kv) * dim + d)]);
+      sum[static_cast<size_t>(d)] += p * values[j][static_cast<size_t>(d)];
     }
   }
   for (double& x : sum) x /= total;

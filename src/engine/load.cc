@@ -6,6 +6,7 @@
 
 #include "engine/core.h"
 #include "engine/threaded_engine.h"
+#include "kv/cache_types.h"
 #include "toccata/engine.h"
 
 namespace toccata {
@@ -29,11 +30,9 @@ Status check(const EngineOptions& o) {
 }
 
 Result<DType> cache_type(const std::string& name, const char* which) {
-  if (name == "f16") return DType::kF16;
-  if (name == "bf16") return DType::kBF16;
-  if (name == "f32") return DType::kF32;
+  if (const std::optional<DType> type = kv::cache_type(name)) return *type;
   return fail(ErrorCode::kInvalidArgument,
-              std::string("the ") + which + " cache cannot be '" + name + "'; use f16, bf16 or f32");
+              std::string("the ") + which + " cache cannot be '" + name + "'; use one of " + kv::cache_type_names());
 }
 
 // MemAvailable of the system, or what the control group leaves if that is less. 0: unknown.

@@ -1,7 +1,7 @@
 // Attention kernels on the block-based KV cache: the API and the rules of their arithmetic.
 //
-// A cache block holds kKvBlock = 32 tokens of one layer and KV head: K transposed [head_dim][32], so that the
-// lanes of a score vector are keys and no sum crosses lanes, and V as [32][head_dim].
+// A cache block holds kKvBlock = 32 tokens of one layer and KV head; kernels/kv_layout.h says how they lie in it and
+// what values they have there.
 //
 // For one query row, one KV head, keys j ascending. Keys that the row does not see take no part in anything:
 //   score   s_j = chain over d ascending of fma(q[d], K[d][j], s), from +0, on the values in the cache
@@ -20,21 +20,23 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "tensor/dtype.h"
+#include "kernels/kv_layout.h"
 
 namespace toccata::kernels {
 
-inline constexpr int kKvBlock = 32;
 inline constexpr int kAttnTile = 64;
 inline constexpr int kAttnSplit = 512;
-inline constexpr int kAttnRows = 96;     // most query rows of one call
-inline constexpr int kMaxHeadDim = 512;  // head_dim is a multiple of 8 up to this
+inline constexpr int kAttnRows = 96;  // most query rows of one call
 
 // Floats between the O rows of a state: whole groups of 16 lanes.
 inline constexpr int attn_o_stride(int head_dim) { return (head_dim + 15) / 16 * 16; }
 
-// Scratch of one call: a tile of scores and two numbers per row. Independent of the context and of the head size.
-inline constexpr size_t kAttnScratchBytes = sizeof(float) * static_cast<size_t>((kAttnTile + 2) * kAttnRows);
+// Scratch of one call: a tile of scores, two numbers per row, and a tile of K or V as plain floats with its scales,
+// where the cache is quantised. Independent of the context.
+inline constexpr size_t attn_scratch_bytes(int head_dim) {
+  return sizeof(float) *
+         static_cast<size_t>((kAttnTile + 2) * kAttnRows + kAttnTile * (attn_o_stride(head_dim) + kv_groups(head_dim)));
+}
 
 // Query rows that share one KV head. Row r is a query at position first_pos + r / group: `group` heads of a token lie
 // side by side. It sees keys j <= its position, and if window > 0 only j > position - window.
@@ -57,12 +59,12 @@ struct AttnState {
   float* o = nullptr;
 };
 
-// Cache types: kF32, kF16, kBF16. `blocks` are the K runs of one KV head, 64-byte aligned, blocks[i] with positions
-// begin + 32 i ...; only blocks that hold a visible key are read (other entries may be null), and no V of an unseen
-// key is used, so memory that was never written (or holds NaN) is harmless. scratch: kAttnScratchBytes, 64-byte
-// aligned.
+// Cache types: kF32, kF16, kBF16, kQ8_0, kQ4_0. `blocks` are the K runs of one KV head, 64-byte aligned, blocks[i] with
+// positions begin + 32 i ...; only blocks that hold a visible key are read (other entries may be null), and no V of an
+// unseen key is used, so memory that was never written (or holds NaN) is harmless. scratch:
+// attn_scratch_bytes(head_dim), 64-byte aligned.
 struct AttnKernels {
-  // Writes rows of K or V (f32, `stride` floats apart, rounded to nearest even) into slots [slot, slot + tokens).
+  // Writes rows of K or V (f32, `stride` floats apart, rounded as kv_layout.h says) into slots [slot, slot + tokens).
   void (*store_k)(DType type, const float* src, size_t stride, int head_dim, int slot, int tokens, std::byte* k);
   void (*store_v)(DType type, const float* src, size_t stride, int head_dim, int slot, int tokens, std::byte* v);
 

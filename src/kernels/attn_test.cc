@@ -18,6 +18,7 @@ using testing::TestedSet;
 
 const AttnKernels& reference() { return *available_kernels().front().attn; }
 size_t element_bytes(DType type) { return type == DType::kF32 ? 4 : 2; }
+constexpr DType kTypes[] = {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0, DType::kQ4_0};
 
 void expect_same(const std::vector<float>& got, const std::vector<float>& want, const std::string& what) {
   ASSERT_EQ(got.size(), want.size());
@@ -41,9 +42,9 @@ struct Problem {
     q.resize(static_cast<size_t>(tile.rows) * dim);
     for (float& x : q) x = normal(rng);
     tile.q = q.data();
-    const size_t k_bytes = 32 * dim * element_bytes(tile.k_type);
+    const size_t k_bytes = static_cast<size_t>(kv_k_bytes(tile.k_type, tile.head_dim));
     tile.v_offset = k_bytes;
-    const size_t run = k_bytes + 32 * dim * element_bytes(tile.v_type);
+    const size_t run = k_bytes + static_cast<size_t>(kv_v_bytes(tile.v_type, tile.head_dim));
     memory.assign(run * 16 + 64, std::byte{0xff});
     std::byte* base = memory.data() + (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64) % 64;
     const int64_t written = tile.first_pos + (tile.rows - 1) / tile.group + 1;  // positions
@@ -65,7 +66,7 @@ struct Problem {
 std::vector<float> run_split(const AttnKernels& kernels, const Problem& p) {
   const size_t rows = static_cast<size_t>(p.tile.rows), stride = static_cast<size_t>(attn_o_stride(p.tile.head_dim));
   std::vector<float> m(rows, 5.0f), l(rows, 5.0f), o(rows * stride, 5.0f);
-  alignas(64) static std::byte scratch[kAttnScratchBytes];
+  alignas(64) static std::byte scratch[attn_scratch_bytes(kMaxHeadDim)];
   std::memset(scratch, 0xff, sizeof(scratch));  // NaN
   kernels.split(p.tile, p.begin, p.blocks, {m.data(), l.data(), o.data()}, scratch);
   std::vector<float> all = m;
@@ -79,13 +80,12 @@ std::vector<float> run_split(const AttnKernels& kernels, const Problem& p) {
 
 AttnTile random_tile(std::mt19937& rng) {
   const auto pick = [&rng](int low, int high) { return std::uniform_int_distribution<int>(low, high)(rng); };
-  const DType types[] = {DType::kF16, DType::kBF16, DType::kF32};
   AttnTile t;
   t.head_dim = 8 * pick(1, 5) * (pick(0, 7) == 0 ? 12 : 1);
   t.group = pick(1, 9);
   t.rows = std::min(kAttnRows, t.group * pick(1, pick(1, 40)));
-  t.k_type = types[pick(0, 2)];
-  t.v_type = types[pick(0, 2)];
+  t.k_type = kTypes[pick(0, 4)];
+  t.v_type = kTypes[pick(0, 4)];
   t.first_pos = pick(0, 1500);
   const int windows[] = {0, 0, 1, 3, 16, 64, 100, 700};
   t.window = windows[pick(0, 7)];
@@ -95,7 +95,7 @@ AttnTile random_tile(std::mt19937& rng) {
 
 TEST(Attn, SplitsOfRandomTilesEqualTheReference) {
   std::mt19937 rng(7);
-  for (int i = 0; i < 150; ++i) {
+  for (int i = 0; i < 250; ++i) {
     const AttnTile t = random_tile(rng);
     for (int64_t begin = 0; begin <= t.first_pos + t.rows; begin += kAttnSplit) {
       const Problem p(t, begin, rng);
@@ -111,7 +111,7 @@ TEST(Attn, SplitsOfRandomTilesEqualTheReference) {
 // The row of a tile is what it is alone: the sentence that makes chunks, batches and speculation exact.
 TEST(Attn, ARowDoesNotDependOnItsTile) {
   std::mt19937 rng(8);
-  for (int i = 0; i < 40; ++i) {
+  for (int i = 0; i < 70; ++i) {
     const Problem p(random_tile(rng), 512 * (i % 3), rng);
     for (const TestedSet& set : testing::tested_sets()) {
       const std::vector<float> all = run_split(*set.attn, p);
@@ -272,7 +272,7 @@ TEST(Attn, PartsOfThePlainMethodEqualTheReference) {
     const size_t rows = static_cast<size_t>(p.tile.rows), stride = 80;
     const size_t o_stride = static_cast<size_t>(attn_o_stride(p.tile.head_dim));
     const auto run = [&](const AttnKernels& kernels) {
-      alignas(64) static std::byte scratch[kAttnScratchBytes];
+      alignas(64) static std::byte scratch[attn_scratch_bytes(kMaxHeadDim)];
       alignas(64) static float s[kAttnRows * 80];
       std::fill(std::begin(s), std::end(s), 3.0f);
       const int64_t begin = 64 * (i % 4);

@@ -34,6 +34,9 @@ TOCCATA_SIMDE_FUNCTION simde__m512i toccata_cvtepu8_epi16(__m256i h) {
   return toccata_join(_mm256_cvtepu8_epi16(_mm256_castsi256_si128(h)),
                       _mm256_cvtepu8_epi16(_mm256_extracti128_si256(h, 1)));
 }
+TOCCATA_SIMDE_FUNCTION simde__m512i toccata_cvtepi8_epi32(__m128i b) {
+  return toccata_join(_mm256_cvtepi8_epi32(b), _mm256_cvtepi8_epi32(_mm_unpackhi_epi64(b, b)));
+}
 
 TOCCATA_SIMDE_FUNCTION simde__m512 toccata_cvtepi32_ps(simde__m512i v) {
   return toccata_join_ps(_mm256_cvtepi32_ps(toccata_half(v, 0)), _mm256_cvtepi32_ps(toccata_half(v, 1)));
@@ -65,6 +68,7 @@ TOCCATA_SIMDE_FUNCTION simde__m512i toccata_dpwssd_epi32(simde__m512i src, simde
 #define _mm512_cvtph_ps toccata_cvtph_ps
 #define _mm512_cvtepu16_epi32 toccata_cvtepu16_epi32
 #define _mm512_cvtepu8_epi16 toccata_cvtepu8_epi16
+#define _mm512_cvtepi8_epi32 toccata_cvtepi8_epi32
 #define _mm512_cvtepi32_ps toccata_cvtepi32_ps
 #undef _mm512_srai_epi32
 #define _mm512_srai_epi32 toccata_srai_epi32

@@ -1,26 +1,27 @@
 #include "kv/pool.h"
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <new>
 #include <string>
 
 #include "base/check.h"
+#include "kv/cache_types.h"
 
 namespace toccata::kv {
 namespace {
 
-bool supported(DType type) { return type == DType::kF32 || type == DType::kF16 || type == DType::kBF16; }
-
-size_t run_bytes(DType type, int head_dim) {
-  return row_bytes(type, static_cast<int64_t>(kernels::kKvBlock) * head_dim);
+bool supported(DType type) {
+  return std::any_of(kCacheTypes.begin(), kCacheTypes.end(), [type](const CacheType& t) { return t.type == type; });
 }
 
 Status check(const Layout& layout, int64_t blocks) {
   const auto refuse = [](std::string what) { return fail(ErrorCode::kInvalidArgument, std::move(what)); };
   for (DType type : {layout.k_type, layout.v_type}) {
     if (!supported(type)) {
-      return refuse("the KV cache cannot hold " + std::string(dtype_info(type).name) + "; use f16, bf16 or f32");
+      return refuse("the KV cache cannot hold " + std::string(dtype_info(type).name) + "; use one of " +
+                    cache_type_names());
     }
   }
   if (layout.head_dim < 8 || layout.head_dim > kernels::kMaxHeadDim || layout.head_dim % 8 != 0) {
@@ -39,8 +40,8 @@ Status check(const Layout& layout, int64_t blocks) {
 
 }  // namespace
 
-size_t Layout::k_bytes() const { return run_bytes(k_type, head_dim); }
-size_t Layout::v_bytes() const { return run_bytes(v_type, head_dim); }
+size_t Layout::k_bytes() const { return static_cast<size_t>(kernels::kv_k_bytes(k_type, head_dim)); }
+size_t Layout::v_bytes() const { return static_cast<size_t>(kernels::kv_v_bytes(v_type, head_dim)); }
 size_t Layout::block_bytes() const { return head_bytes() * static_cast<size_t>(kv_heads); }
 size_t Layout::bytes_per_token() const {
   return block_bytes() / static_cast<size_t>(kernels::kKvBlock) * static_cast<size_t>(layers);

@@ -3,7 +3,7 @@
 // Blocks are reference-counted: a block that several sequences share (kv/prefix_cache.h) is freed by the last release.
 //
 // One block id stands for 32 tokens in every layer. Storage is per layer: block major, then KV head, then
-// K [head_dim][32] followed by V [32][head_dim], so one head of one block is one contiguous run (kernels/attn.h).
+// K followed by V, so one head of one block is one contiguous run (kernels/kv_layout.h).
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ struct Layout {
   int layers = 0;
   int kv_heads = 0;
   int head_dim = 0;            // of K and of V
-  DType k_type = DType::kF16;  // kF16, kBF16 or kF32
+  DType k_type = DType::kF16;  // kF32, kF16, kBF16, kQ8_0 or kQ4_0
   DType v_type = DType::kF16;
 
   size_t k_bytes() const;  // of one head in one block

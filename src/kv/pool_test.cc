@@ -5,6 +5,8 @@
 #include <cstring>
 #include <set>
 
+#include "kv/cache_types.h"
+
 namespace toccata::kv {
 namespace {
 
@@ -14,6 +16,16 @@ TEST(KvPool, LaysOutHeadsAsContiguousRuns) {
   EXPECT_EQ(layout.v_bytes(), 64u * 32 * 4);
   EXPECT_EQ(layout.block_bytes(), 2 * layout.head_bytes());
   EXPECT_EQ(layout.bytes_per_token(), 3u * 2 * 64 * 6);
+  // A quantised element is a byte or a nibble and its share of a scale; groups of 32 channels.
+  const Layout narrow{3, 2, 64, DType::kQ8_0, DType::kQ4_0};
+  EXPECT_EQ(narrow.bytes_per_token(), 3u * 2 * (64 + 2 * 2 + 32 + 2 * 2));
+  EXPECT_EQ((Layout{1, 1, 80, DType::kQ4_0, DType::kQ8_0}).bytes_per_token(), 40u + 2 * 3 + 80 + 2 * 3);
+  for (int dim = 8; dim <= 512; dim += 8) {
+    for (const CacheType& t : kCacheTypes) {
+      EXPECT_EQ((Layout{1, 1, dim, t.type, t.type}).k_bytes() % 64, 0u) << dim;
+      EXPECT_EQ((Layout{1, 1, dim, t.type, t.type}).v_bytes() % 64, 0u) << dim;
+    }
+  }
   Result<Pool> pool = Pool::create(layout, 5);
   ASSERT_TRUE(pool.has_value());
   EXPECT_EQ(pool->head(1, 2, 1) - pool->head(1, 2, 0), static_cast<ptrdiff_t>(layout.head_bytes()));
@@ -58,7 +70,10 @@ TEST(KvPool, RefusesWhatItCannotHold) {
   EXPECT_EQ(code(good, 1), "");
   EXPECT_NE(code(good, 0), "");
   EXPECT_NE(code(good, int64_t{1} << 31), "");
-  EXPECT_NE(code({2, 2, 64, DType::kQ8_0, DType::kF16}, 1).find("Q8_0"), std::string::npos);
+  EXPECT_EQ(code({2, 2, 64, DType::kQ8_0, DType::kQ4_0}, 1), "");
+  const std::string refusal = code({2, 2, 64, DType::kQ5_0, DType::kF16}, 1);
+  EXPECT_NE(refusal.find("Q5_0"), std::string::npos);
+  EXPECT_NE(refusal.find("q8_0"), std::string::npos) << refusal;  // what to use instead
   EXPECT_NE(code({2, 2, 60, DType::kF16, DType::kF16}, 1).find("60"), std::string::npos);
   EXPECT_NE(code({2, 2, 520, DType::kF16, DType::kF16}, 1), "");
   EXPECT_NE(code({2, 0, 64, DType::kF16, DType::kF16}, 1), "");

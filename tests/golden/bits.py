@@ -24,6 +24,9 @@ VARIANTS = [
     ["--chunk-size", "1", "--prefix-chunk", "33"],
     ["--neighbours", "3"],
 ]
+# The cache types have bits of their own, which must not depend on these either.
+CACHE_TYPES = [("f32", "f32"), ("bf16", "bf16"), ("q8_0", "q8_0"), ("q4_0", "q4_0"), ("q8_0", "q4_0"), ("f16", "q8_0")]
+CACHE_VARIANTS = [["--chunk-size", "7", "--neighbours", "3"], ["--chunk-size", "1", "--prefix-chunk", "100", "-t", "1"]]
 
 
 def available(toccata):
@@ -55,8 +58,15 @@ def main():
             same = hashes(toccata, model, prompt, arguments, isa) == plain
             failed += not same
             print(f"{'same ' if same else 'OTHER'} bits: {isa} {' '.join(arguments)}", flush=True)
-        if hashes(toccata, model, prompt, ["-ctk", "f32"], sets[-1]) == plain:
-            sys.exit("f32 keys, which change the mathematics, should have changed the bits: the test sees nothing")
+        for k, v in CACHE_TYPES:
+            types = ["-ctk", k, "-ctv", v]
+            own = hashes(toccata, model, prompt, types, sets[-1])
+            if own == plain:
+                sys.exit(f"{k} and {v}, which change the mathematics, should have changed the bits: the test sees nothing")
+            for arguments in CACHE_VARIANTS:
+                same = hashes(toccata, model, prompt, types + arguments, sets[-1]) == own
+                failed += not same
+                print(f"{'same ' if same else 'OTHER'} bits: {' '.join(types + arguments)}", flush=True)
     return 1 if failed else 0
 
 

@@ -2,52 +2,33 @@
 #include "kernels/attn.h"
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 
+#include "kernels/generic/kv_quant.h"
 #include "kernels/generic/vec_math.h"
-#include "tensor/dequantize.h"
 
 namespace toccata::kernels::generic {
 namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
-float load(DType type, const std::byte* base, size_t index) {
-  if (type == DType::kF32) {
-    float f;
-    std::memcpy(&f, base + 4 * index, 4);
-    return f;
-  }
-  uint16_t h;
-  std::memcpy(&h, base + 2 * index, 2);
-  return type == DType::kF16 ? f16_to_f32(h) : bf16_to_f32(h);
-}
-
-void store(DType type, float value, std::byte* base, size_t index) {
-  if (type == DType::kF32) {
-    std::memcpy(base + 4 * index, &value, 4);
-    return;
-  }
-  const uint16_t h = type == DType::kF16 ? f32_to_f16(value) : f32_to_bf16(value);
-  std::memcpy(base + 2 * index, &h, 2);
-}
-
 void store_k(DType type, const float* src, size_t stride, int head_dim, int slot, int tokens, std::byte* k) {
-  for (int t = 0; t < tokens; ++t) {
-    for (int d = 0; d < head_dim; ++d) {
-      store(type, src[static_cast<size_t>(t) * stride + static_cast<size_t>(d)], k,
-            static_cast<size_t>(d * kKvBlock + slot + t));
+  for (int t = slot; t < slot + tokens; ++t, src += stride) {
+    if (kv_quantised(type)) {
+      store_quantised(type, src, head_dim, t, false, k);
+      continue;
     }
+    for (int d = 0; d < head_dim; ++d) store_float(type, src[d], k, static_cast<size_t>(d * kKvBlock + t));
   }
 }
 
 void store_v(DType type, const float* src, size_t stride, int head_dim, int slot, int tokens, std::byte* v) {
-  for (int t = 0; t < tokens; ++t) {
-    for (int d = 0; d < head_dim; ++d) {
-      store(type, src[static_cast<size_t>(t) * stride + static_cast<size_t>(d)], v,
-            static_cast<size_t>((slot + t) * head_dim + d));
+  for (int t = slot; t < slot + tokens; ++t, src += stride) {
+    if (kv_quantised(type)) {
+      store_quantised(type, src, head_dim, t, true, v);
+      continue;
     }
+    for (int d = 0; d < head_dim; ++d) store_float(type, src[d], v, static_cast<size_t>(t * head_dim + d));
   }
 }
 
@@ -70,7 +51,7 @@ void row_scores(const AttnTile& tile, int row, Range range, const std::byte* con
     const std::byte* k = blocks[j / kKvBlock];
     float sum = 0.0f;
     for (int d = 0; d < tile.head_dim; ++d) {
-      sum = std::fma(q[d], load(tile.k_type, k, static_cast<size_t>(d * kKvBlock + j % kKvBlock)), sum);
+      sum = std::fma(q[d], load_k(tile.k_type, k, tile.head_dim, j % kKvBlock, d), sum);
     }
     s[j] = sum;
   }
@@ -80,7 +61,7 @@ void row_accumulate(const AttnTile& tile, Range range, const std::byte* const* b
   for (int j = range.lo; j < range.hi; ++j) {
     const std::byte* v = blocks[j / kKvBlock] + tile.v_offset;
     for (int d = 0; d < tile.head_dim; ++d) {
-      o[d] = std::fma(p[j], load(tile.v_type, v, static_cast<size_t>(j % kKvBlock * tile.head_dim + d)), o[d]);
+      o[d] = std::fma(p[j], load_v(tile.v_type, v, tile.head_dim, j % kKvBlock, d), o[d]);
     }
   }
 }

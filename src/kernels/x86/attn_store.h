@@ -2,7 +2,7 @@
 #pragma once
 
 #include "kernels/attn.h"
-#include "kernels/x86/vec_half.h"
+#include "kernels/x86/kv_quant.h"
 
 namespace toccata::kernels {
 namespace {
@@ -10,6 +10,14 @@ namespace {
 // Slots are columns of K: 8 values at a time are converted and spread over 8 rows.
 inline void store_k(DType type, const float* src, size_t stride, int head_dim, int slot, int tokens, std::byte* k) {
   for (int t = 0; t < tokens; ++t, src += stride) {
+    if (type == DType::kQ8_0) {
+      store_quantised_k<DType::kQ8_0>(src, head_dim, slot + t, k);
+      continue;
+    }
+    if (type == DType::kQ4_0) {
+      store_quantised_k<DType::kQ4_0>(src, head_dim, slot + t, k);
+      continue;
+    }
     for (int d = 0; d < head_dim; d += 8) {
       const int to = d * kKvBlock + slot + t;
       if (type == DType::kF32) {
@@ -27,6 +35,14 @@ inline void store_k(DType type, const float* src, size_t stride, int head_dim, i
 
 inline void store_v(DType type, const float* src, size_t stride, int head_dim, int slot, int tokens, std::byte* v) {
   for (int t = 0; t < tokens; ++t, src += stride) {
+    if (type == DType::kQ8_0) {
+      store_quantised_v<DType::kQ8_0>(src, head_dim, slot + t, v);
+      continue;
+    }
+    if (type == DType::kQ4_0) {
+      store_quantised_v<DType::kQ4_0>(src, head_dim, slot + t, v);
+      continue;
+    }
     for (int d = 0; d < head_dim; d += 8) {
       const __m256 value = _mm256_loadu_ps(src + d);
       const int to = (slot + t) * head_dim + d;

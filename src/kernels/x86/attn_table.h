@@ -1,7 +1,7 @@
 // The table of attention kernels for one instruction set, made of the tile products and the softmax on 16 lanes.
 #pragma once
 
-#include "kernels/x86/attn_body.h"
+#include "kernels/x86/attn_quant.h"
 #include "kernels/x86/attn_store.h"
 
 namespace toccata::kernels {
@@ -16,35 +16,39 @@ struct AttnBody {
   // Scores of panels with a visible key; others are left as they are, and keys are not masked yet. Block by block, so
   // that K comes from the L1 cache for all groups of rows but the first.
   template <class Keys>
-  static TOCCATA_INLINE void products(Keys, const AttnTile& tile, const View& view, const std::byte* const* blocks,
-                                      float* s, size_t stride) {
+  static TOCCATA_INLINE void products(const Keys& keys, const AttnTile& tile, const View& view,
+                                      const std::byte* const* blocks, float* s, size_t stride) {
     constexpr int kStep = kKvBlock / 16;
     const RowGroups<L> groups(tile.rows);
     for (int p = view.first / kKvBlock * kStep; 16 * p < view.end; p += kStep) {
+      const std::byte* block = blocks[p / kStep];
+      const std::byte* k = keys.open(tile, block);
       for (int g = 0; g < groups.count; ++g) {
         const int begin = groups.begin(g), end = groups.begin(g + 1);
         const int from = view.first_panel(begin), to = view.end_panel(end - 1);
-        Keys::scores(tile, begin, end, from > p ? from : p, to < p + kStep ? to : p + kStep, blocks,
-                     g == 0 ? blocks[p / kStep] + tile.v_offset : nullptr, s, stride);
+        keys.scores(tile, begin, end, from > p ? from : p, to < p + kStep ? to : p + kStep, k,
+                    g == 0 ? block + tile.v_offset : nullptr, s, stride);
       }
     }
   }
 
   // O[r] = O[r] factor[r], then adds the visible keys. `next`: as in ValueBlock.
   template <class Values>
-  static TOCCATA_INLINE void weighted(Values, const AttnTile& tile, const View& view, const std::byte* const* blocks,
-                                      const std::byte* const* next, const float* p, size_t stride,
-                                      const AttnScratch& scratch, float* o) {
+  static TOCCATA_INLINE void weighted(const Values& values, const AttnTile& tile, const View& view,
+                                      const std::byte* const* blocks, const std::byte* const* next, const float* p,
+                                      size_t stride, const AttnScratch& scratch, float* o) {
+    const std::byte* v[2];
+    values.open(tile, view, blocks, v);
     const RowGroups<L> groups(tile.rows);
     if (view.full) {
       for (int g = 0; g < groups.count; ++g) {
-        Values::accumulate(tile, groups.begin(g), groups.begin(g + 1), 0, kAttnTile, blocks, g == 0 ? next : nullptr, p,
-                           stride, scratch.factor, o);
+        values.accumulate(tile, groups.begin(g), groups.begin(g + 1), 0, kAttnTile, v, g == 0 ? next : nullptr, p,
+                          stride, scratch.factor, o);
       }
       return;
     }
     const auto add = [&](int begin, int end, int from, int to) {
-      if (from < to) Values::accumulate(tile, begin, end, from, to, blocks, nullptr, p, stride, scratch.ones, o);
+      if (from < to) values.accumulate(tile, begin, end, from, to, v, nullptr, p, stride, scratch.ones, o);
     };
     for (int g = 0; g < groups.count; ++g) {
       // Keys [lo, hi) are common to the rows of the group; what only some rows see goes row by row, before and after.
@@ -118,7 +122,7 @@ struct AttnBody {
 
   static void split(const AttnTile& tile, int64_t begin, const std::byte* const* blocks, const AttnState& state,
                     std::byte* memory) {
-    const AttnScratch scratch(memory);
+    const AttnScratch scratch(memory, tile.head_dim);
     for (int r = 0; r < tile.rows; ++r) {
       state.m[r] = kNone;
       state.l[r] = 0.0f;
@@ -127,11 +131,11 @@ struct AttnBody {
     for (int t = 0; t < kAttnSplit / kAttnTile; ++t, blocks += kAttnTile / kKvBlock) {
       const View view(tile, begin + t * kAttnTile);
       if (view.empty()) continue;
-      with_type<L, KeyBlock>(tile.k_type, [&](auto keys) { products(keys, tile, view, blocks, scratch.s, kAttnTile); });
+      with_keys<L>(tile, scratch, [&](const auto& keys) { products(keys, tile, view, blocks, scratch.s, kAttnTile); });
       softmax_tile(tile, view, state, scratch);
       const bool more = t + 1 < kAttnSplit / kAttnTile && blocks[2] && blocks[3];
       const std::byte* const* next = more ? blocks + kAttnTile / kKvBlock : nullptr;
-      with_type<L, ValueBlock>(tile.v_type, [&](auto values) {
+      with_values<L>(tile, scratch, [&](const auto& values) {
         weighted(values, tile, view, blocks, next, scratch.s, kAttnTile, scratch, state.o);
       });
     }
@@ -159,10 +163,11 @@ struct AttnBody {
   }
 
   static void scores(const AttnTile& tile, int64_t begin, const std::byte* const* blocks, float* s, size_t stride,
-                     std::byte*) {
+                     std::byte* memory) {
+    const AttnScratch scratch(memory, tile.head_dim);
     const View view(tile, begin);
     if (!view.empty()) {
-      with_type<L, KeyBlock>(tile.k_type, [&](auto keys) { products(keys, tile, view, blocks, s, stride); });
+      with_keys<L>(tile, scratch, [&](const auto& keys) { products(keys, tile, view, blocks, s, stride); });
     }
     for (int r = 0; r < tile.rows && !view.full; ++r) {
       mask_row(s + static_cast<size_t>(r) * stride, kAttnTile / 16, view.lo[r], view.hi[r]);
@@ -173,12 +178,12 @@ struct AttnBody {
 
   static void accumulate(const AttnTile& tile, int64_t begin, const std::byte* const* blocks, const float* p,
                          size_t stride, float* o, std::byte* memory) {
-    AttnScratch scratch(memory);
+    AttnScratch scratch(memory, tile.head_dim);
     scratch.factor = scratch.ones;
     const View view(tile, begin);
     if (view.empty()) return;
-    with_type<L, ValueBlock>(
-        tile.v_type, [&](auto values) { weighted(values, tile, view, blocks, nullptr, p, stride, scratch, o); });
+    with_values<L>(tile, scratch,
+                   [&](const auto& values) { weighted(values, tile, view, blocks, nullptr, p, stride, scratch, o); });
   }
 
   static constexpr AttnKernels table() { return {store_k, store_v, split, merge, finish, scores, softmax, accumulate}; }

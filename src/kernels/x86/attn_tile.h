@@ -2,8 +2,7 @@
 // ascending k. Serves S = Q K^T (B: keys as lanes) and O += P V (B: channels as lanes). B is read from the cache and
 // converted on the way, which is exact. That is faster than a pass that converts a tile to f32 first even for 96 rows:
 // the conversions hide behind the products of 6 rows, and half the bytes pass
-// through the L1 cache. A quantised type would be dequantised tile by tile to f32 in the layout of
-// a cache block and go on as kF32.
+// through the L1 cache. Quantised types: kernels/x86/attn_quant.h.
 #pragma once
 
 #include "kernels/attn.h"

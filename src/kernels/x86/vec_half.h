@@ -1,4 +1,5 @@
-// Conversions of 8 values that all x86 instruction sets from AVX2 on share.
+// Conversions of 8 values, and the codes of a quantised cache as bytes, that all x86 instruction sets from AVX2 on
+// share.
 #pragma once
 
 #include <immintrin.h>
@@ -33,6 +34,26 @@ TOCCATA_INLINE __m128i bf16_from_f32(__m256 f) {
 TOCCATA_INLINE __m128i narrow8(__m256 f, DType type) {
   if (type == DType::kBF16) return bf16_from_f32(f);
   return _mm256_cvtps_ph(f, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+
+// 16 codes of a quantised cache (kernels/kv_layout.h) as signed bytes; kHigh: the upper nibbles.
+template <DType T, bool kHigh>
+TOCCATA_INLINE __m128i codes16(const std::byte* base) {
+  const __m128i v = _mm_loadu_si128(reinterpret_cast<const __m128i*>(base));
+  if constexpr (T == DType::kQ8_0) return v;
+  const __m128i nibbles = _mm_and_si128(kHigh ? _mm_srli_epi16(v, 4) : v, _mm_set1_epi8(15));
+  return _mm_sub_epi8(nibbles, _mm_set1_epi8(8));
+}
+// The last 8 channels of a head size that is no multiple of 16; nothing beyond them is read. Nibbles are stored whole.
+template <DType T, bool kHigh>
+TOCCATA_INLINE __m128i codes8(const std::byte* base) {
+  if constexpr (T == DType::kQ8_0) return _mm_loadl_epi64(reinterpret_cast<const __m128i*>(base));
+  return codes16<T, kHigh>(base);
+}
+TOCCATA_INLINE uint16_t load_half(const std::byte* p) {
+  uint16_t h;
+  __builtin_memcpy(&h, p, sizeof(h));
+  return h;
 }
 
 }  // namespace

@@ -25,6 +25,10 @@ struct Lanes {
   static TOCCATA_INLINE Lanes widen_half(const std::byte* base, size_t index, DType type) {
     return {widen8(base, index, type), _mm256_setzero_ps()};
   }
+  static TOCCATA_INLINE Lanes from_bytes(__m128i codes) {
+    return {_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(codes)),
+            _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_unpackhi_epi64(codes, codes)))};
+  }
   static TOCCATA_INLINE Lanes all(float x) { return {_mm256_set1_ps(x), _mm256_set1_ps(x)}; }
   TOCCATA_INLINE void store(float* p) const {
     _mm256_storeu_ps(p, a);

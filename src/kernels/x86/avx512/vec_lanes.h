@@ -35,6 +35,7 @@ struct Lanes {
   static TOCCATA_INLINE Lanes widen_half(const std::byte* base, size_t index, DType type) {
     return lower(widen8(base, index, type));
   }
+  static TOCCATA_INLINE Lanes from_bytes(__m128i codes) { return {_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(codes))}; }
   static TOCCATA_INLINE Lanes all(float x) { return {_mm512_set1_ps(x)}; }
   TOCCATA_INLINE void store(float* p) const { _mm512_storeu_ps(p, v); }
   TOCCATA_INLINE void store8(float* p) const { _mm256_storeu_ps(p, _mm512_castps512_ps256(v)); }
