@@ -44,8 +44,9 @@ Result<std::vector<Prompt>> read_prompts(const Reference& reference) {
 
 // One line of `positions`: the top logits of a row and the next token's log-probability.
 json::object describe(int64_t position, std::span<const float> row, double lse, const std::vector<int32_t>& ids) {
+  std::vector<float> tops;
   std::vector<Candidate> best;
-  best_of(row, kTop, best);
+  best_of(look_at(row, tops), kTop, best);
   json::array top;
   for (const Candidate& c : best) top.push_back(json::array{c.token, json_number(static_cast<double>(c.logit))});
   json::object o = {{"pos", position}, {"top", std::move(top)}, {"lse", json_number(lse)}};

@@ -100,7 +100,7 @@ void describe(const LoadedModel& m, const std::vector<TokenId>& prompt) {
   std::fputc('\n', stderr);
 }
 
-int run_once(const Options& o, LoadedModel& model, const PromptMaker& prompts, Sampler& sampler,
+int run_once(const Options& o, LoadedModel& model, const PromptMaker& prompts, const Sampler& sampler,
              const std::string& text) {
   const Result<std::vector<TokenId>> prompt = prompt_tokens(prompts, o, text);
   if (!prompt) return report("run", prompt.error());

@@ -20,7 +20,7 @@ constexpr const char* kHelp =
 
 class Chat {
  public:
-  Chat(LoadedModel& model, const PromptMaker& prompts, Sampler& sampler, const ChatOptions& options,
+  Chat(LoadedModel& model, const PromptMaker& prompts, const Sampler& sampler, const ChatOptions& options,
        const Listener& listener)
       : model_(model),
         prompts_(prompts),
@@ -92,7 +92,7 @@ class Chat {
 
   LoadedModel& model_;
   const PromptMaker& prompts_;
-  Sampler& sampler_;
+  const Sampler& sampler_;
   const ChatOptions& options_;
   const Listener& listener_;
   Session session_;
@@ -101,7 +101,7 @@ class Chat {
 
 }  // namespace
 
-int chat(LoadedModel& model, const PromptMaker& prompts, Sampler& sampler, const ChatOptions& options,
+int chat(LoadedModel& model, const PromptMaker& prompts, const Sampler& sampler, const ChatOptions& options,
          const Listener& listener) {
   return Chat(model, prompts, sampler, options, listener).run();
 }

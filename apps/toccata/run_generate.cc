@@ -72,8 +72,8 @@ class Answer {
 
 }  // namespace
 
-Result<Generation> generate(LoadedModel& model, Session& session, std::span<const int32_t> prompt, Sampler& sampler,
-                            const GenerateOptions& options, const Listener& listener) {
+Result<Generation> generate(LoadedModel& model, Session& session, std::span<const int32_t> prompt,
+                            const Sampler& sampler, const GenerateOptions& options, const Listener& listener) {
   Generation g;
   const double start = monotonic_seconds();
   g.prompt_tokens = static_cast<int64_t>(prompt.size());
@@ -91,8 +91,9 @@ Result<Generation> generate(LoadedModel& model, Session& session, std::span<cons
     return g;
   }
   Answer answer(model, session, options, listener, g);
+  SamplerScratch scratch;
   for (double last = start;;) {
-    const Sampled sampled = sampler.sample(session.logits(), session.tokens(), session.length());
+    const Sampled sampled = sampler.sample(session.logits(), session.tokens(), session.length(), scratch);
     const double now = monotonic_seconds();
     if (last == start)
       g.first_token_seconds = now - start;

@@ -41,7 +41,7 @@ struct Listener {
 
 // Continues `session` to hold `prompt` (what both have in common at the front is kept) and samples until the end.
 // Errors: kInvalidArgument when the prompt is empty or does not fit the context with one token of answer.
-Result<Generation> generate(LoadedModel& model, Session& session, std::span<const int32_t> prompt, Sampler& sampler,
-                            const GenerateOptions& options, const Listener& listener);
+Result<Generation> generate(LoadedModel& model, Session& session, std::span<const int32_t> prompt,
+                            const Sampler& sampler, const GenerateOptions& options, const Listener& listener);
 
 }  // namespace toccata::cli

@@ -29,19 +29,24 @@ constexpr Counter philox4x32(Counter c, Key k) {
 
 // What a draw is used for, so that two uses at one position are independent.
 enum class Purpose : uint32_t {
-  kToken = 0,   // the token at this position
+  kToken = 0,   // the token at this position: the earliest arrivals (sampling/race.h)
   kDraft = 1,   // a drafter's own choices that must not touch the target's draw
   kAccept = 2,  // the accept test of rejection verification
   kTest = 3,    // tests and random models
+  kLater = 4,   // the token at this position: the later arrivals
 };
+
+constexpr Counter bits(uint64_t seed, uint64_t position, Purpose purpose, uint32_t index) {
+  return philox4x32(
+      {static_cast<uint32_t>(position), static_cast<uint32_t>(position >> 32), static_cast<uint32_t>(purpose), index},
+      {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)});
+}
 
 // Uniform in [0, 1) on the grid of 2^-53.
 constexpr double uniform(uint64_t seed, uint64_t position, Purpose purpose, uint32_t index = 0) {
-  const Counter c = philox4x32(
-      {static_cast<uint32_t>(position), static_cast<uint32_t>(position >> 32), static_cast<uint32_t>(purpose), index},
-      {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)});
-  const uint64_t bits = (static_cast<uint64_t>(c[1]) << 32 | c[0]) >> 11;
-  return static_cast<double>(bits) * 0x1p-53;
+  const Counter c = bits(seed, position, purpose, index);
+  const uint64_t word = (static_cast<uint64_t>(c[1]) << 32 | c[0]) >> 11;
+  return static_cast<double>(word) * 0x1p-53;
 }
 
 }  // namespace toccata::rng

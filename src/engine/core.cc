@@ -32,6 +32,8 @@ Result<std::unique_ptr<Core>> Core::create(Parts parts) {
   Result<AlignedBuffer> logits = AlignedBuffer::allocate(rows * runner.logit_stride() * sizeof(float));
   if (!logits) return tl::unexpected(logits.error());
   core->logits_ = std::move(*logits);
+  ThreadPool* threads = core->parts_.runner->threads();
+  core->scratch_.resize(threads ? static_cast<size_t>(threads->size()) : 1);
   return core;
 }
 
@@ -147,28 +149,28 @@ std::span<const float> Core::logits(int64_t row) const {
           static_cast<size_t>(parts_.info.vocab)};
 }
 
-void Core::score(Row& row) {
+void Core::score(Row& row, SamplerScratch& scratch) const {
   Sequence& s = *row.sequence;
   const std::span<const float> values = logits(row.row);
   TokenOutput& out = s.prompt_scores[static_cast<size_t>(row.position)];
   out.token = s.tokens[static_cast<size_t>(row.position + 1)];
-  const double lse = log_sum_exp(values);
+  const LogitsRow view = look_at(values, scratch.tops);
+  const double lse = log_sum_exp(view);
   out.logprob = logprob_of(values[static_cast<size_t>(out.token)], lse);
-  std::vector<Candidate> best;
-  best_of(values, static_cast<size_t>(s.request.prompt_logprobs), best);
-  for (const Candidate& c : best) out.top.push_back({c.token, logprob_of(c.logit, lse)});
+  best_of(view, static_cast<size_t>(s.request.prompt_logprobs), scratch.candidates);
+  for (const Candidate& c : scratch.candidates) out.top.push_back({c.token, logprob_of(c.logit, lse)});
 }
 
 // Scores, or draws and verifies. The entries of a step are independent: several threads do it at once, and each
 // sequence draws in one entry.
-void Core::evaluate(Row& row) {
-  if (row.scored()) return score(row);
+void Core::evaluate(Row& row, SamplerScratch& scratch) const {
+  if (row.scored()) return score(row, scratch);
   Sequence& s = *row.sequence;
   const size_t known = static_cast<size_t>(row.position + 1);
   const std::span<const int32_t> text(s.tokens);
   spec::verify_coupled(text.subspan(known, static_cast<size_t>(row.drafted)), [&](size_t i) {
     row.drawn.push_back(s.sampler.sample(logits(row.row + static_cast<int64_t>(i)), text.first(known + i),
-                                         static_cast<int64_t>(known + i)));
+                                         static_cast<int64_t>(known + i), scratch));
     return row.drawn.back().token;
   });
 }
@@ -177,12 +179,13 @@ void Core::draw() {
   const int64_t n = std::ssize(rows_);
   ThreadPool* threads = parts_.runner->threads();
   if (!threads || n < 2 || n * parts_.info.vocab < kWorthThreads) {
-    for (Row& row : rows_) evaluate(row);
+    for (Row& row : rows_) evaluate(row, scratch_.front());
     return;
   }
   threads->run([&](Team& team) {
     team.parallel_for(n, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) evaluate(rows_[static_cast<size_t>(i)]);
+      SamplerScratch& scratch = scratch_[static_cast<size_t>(team.rank())];
+      for (int64_t i = begin; i < end; ++i) evaluate(rows_[static_cast<size_t>(i)], scratch);
     });
   });
 }

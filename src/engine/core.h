@@ -90,8 +90,9 @@ class Core {
     std::vector<Sampled> drawn;
     bool scored() const { return position + 1 < sequence->prompt_size; }
   };
-  void evaluate(Row& row);
-  void score(Row& row);
+  void evaluate(Row& row, SamplerScratch& scratch) const;
+  void score(Row& row, SamplerScratch& scratch) const;
+  std::vector<SamplerScratch> scratch_;  // per thread
   std::span<const float> logits(int64_t row) const;
   std::vector<Row> rows_;
   std::vector<sched::SequenceId> decoding_;

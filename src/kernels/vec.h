@@ -26,6 +26,16 @@ struct VecKernels {
   //   x0' = fma(x0, cos, -(x1 * sin)),  x1' = fma(x0, sin, x1 * cos)
   void (*rope)(float* x, int64_t heads, int64_t head_dim, int64_t rot_dim, const float* cos, const float* sin,
                bool interleaved);
+
+  // out[j] = the largest of x[128 j, 128 j + 128), the last run maybe shorter; NaN never counts, -infinity if nothing
+  // is above it. 16 lanes of x > m ? x : m, combined in the same way.
+  void (*run_max)(const float* x, int64_t n, float* out);
+
+  // Sum of exp((x[i] - shift) * scale) in f64, exp as in kernels/exp2.h; shift finite and no x above it, scale > 0.
+  // Arguments below -700, and NaN, count as -700.
+  double (*exp_sum)(const float* x, int64_t n, double shift, double scale);
 };
+
+inline constexpr int64_t kMaxRun = 128;  // of run_max
 
 }  // namespace toccata::kernels

@@ -110,6 +110,53 @@ TEST(Vec, RopeEqualsTheReference) {
   }
 }
 
+TEST(Vec, RunMaxEqualsTheReferenceAndSkipsNan) {
+  for (int n : {1, 15, 16, 17, 127, 128, 129, 1000, 4096}) {
+    std::vector<float> x = random_floats(static_cast<size_t>(n), 7);
+    for (int pass = 0; pass < 3; ++pass) {
+      if (pass == 1) {
+        for (size_t i = 0; i < x.size(); i += 3) x[i] = kSpecial[i / 3 % kSpecial.size()];
+      } else if (pass == 2) {
+        for (size_t i = 0; i < x.size(); ++i) x[i] = i % 2 ? std::numeric_limits<float>::quiet_NaN() : -INFINITY;
+      }
+      const auto runs = static_cast<size_t>((n + kMaxRun - 1) / kMaxRun);
+      std::vector<float> want(runs, -INFINITY);
+      for (size_t i = 0; i < x.size(); ++i) {
+        float& m = want[i / kMaxRun];
+        if (x[i] > m) m = x[i];
+      }
+      std::vector<float> got(runs);
+      reference().run_max(x.data(), n, got.data());
+      EXPECT_EQ(got, want);
+      compare_sets("run_max n=" + std::to_string(n), [&](const VecKernels& k) {
+        std::vector<float> out(runs);
+        k.run_max(x.data(), n, out.data());
+        return out;
+      });
+    }
+  }
+}
+
+TEST(Vec, ExpSumEqualsTheReferenceAndItsFormula) {
+  for (int n : {0, 1, 15, 16, 17, 100, 5000}) {
+    std::vector<float> x = random_floats(static_cast<size_t>(n), 7, 20.0f);
+    for (float& v : x) v = std::min(v, 30.0f);
+    for (const double scale : {1.0, 0.37, 1e40}) {
+      double want = 0;
+      for (float v : x) want += std::exp(std::max(-700.0, (static_cast<double>(v) - 30.0) * scale));
+      for (const testing::TestedSet& set : testing::tested_sets()) {
+        const double got = set.vec->exp_sum(x.data(), n, 30.0, scale);
+        EXPECT_NEAR(got, want, 4e-15 * want) << set.name;
+        EXPECT_EQ(got, reference().exp_sum(x.data(), n, 30.0, scale)) << set.name << " n=" << n;
+      }
+    }
+  }
+  const std::vector<float> odd = {-INFINITY, 1.0f, std::numeric_limits<float>::quiet_NaN(), -3e38f};
+  for (const testing::TestedSet& set : testing::tested_sets()) {
+    EXPECT_EQ(set.vec->exp_sum(odd.data(), 4, 1.0, 1.0), 1.0) << set.name;
+  }
+}
+
 TEST(Vec, RopeTurnsTheNamedPairs) {
   const std::vector<float> c = {0.0f, 1.0f}, s = {1.0f, 0.0f};  // a quarter turn of pair 0, none of pair 1
   for (const testing::TestedSet& set : testing::tested_sets()) {

@@ -18,18 +18,24 @@ std::vector<float> tied_row(size_t n, unsigned seed, int values) {
 
 std::vector<Candidate> sorted_all(const std::vector<float>& row) {
   std::vector<Candidate> all;
-  for (size_t i = 0; i < row.size(); ++i) all.push_back({row[i], static_cast<int32_t>(i), 0.0});
+  for (size_t i = 0; i < row.size(); ++i) all.push_back({row[i], static_cast<int32_t>(i), 0.0, 0.0});
   std::sort(all.begin(), all.end(), ranks_before);
   return all;
 }
 
-TEST(Candidates, BestOfEqualsFullSort) {
+std::vector<Candidate> best_of(const std::vector<float>& row, size_t k) {
+  std::vector<float> tops;
   std::vector<Candidate> best;
+  toccata::best_of(look_at(row, tops), k, best);
+  return best;
+}
+
+TEST(Candidates, BestOfEqualsFullSort) {
   for (unsigned seed = 0; seed < 40; ++seed) {
     const std::vector<float> row = tied_row(1 + seed * 97, seed, 1 + static_cast<int>(seed * seed));
     const std::vector<Candidate> all = sorted_all(row);
     for (const size_t k : {size_t{0}, size_t{1}, size_t{7}, size_t{40}, size_t{300}, row.size(), row.size() + 9}) {
-      best_of(row, k, best);
+      const std::vector<Candidate> best = best_of(row, k);
       ASSERT_EQ(best.size(), std::min(k, row.size()));
       for (size_t i = 0; i < best.size(); ++i) ASSERT_EQ(best[i].token, all[i].token) << "seed " << seed << " k " << k;
     }
@@ -37,28 +43,31 @@ TEST(Candidates, BestOfEqualsFullSort) {
 }
 
 TEST(Candidates, BestOfSkipsNanAndMinusInfinity) {
-  std::vector<Candidate> best;
-  best_of(std::vector<float>{NAN, -INFINITY, 1.0f, NAN, INFINITY, 1.0f}, 5, best);
+  const std::vector<Candidate> best = best_of({NAN, -INFINITY, 1.0f, NAN, INFINITY, 1.0f}, 5);
   ASSERT_EQ(best.size(), 3u);
   EXPECT_EQ(best[0].token, 4);
   EXPECT_EQ(best[1].token, 2);
   EXPECT_EQ(best[2].token, 5);
 }
 
-TEST(Candidates, VisitInOrderStopsAnywhere) {
-  const std::vector<float> row = tied_row(5000, 3, 900);
-  const std::vector<Candidate> all = sorted_all(row);
-  for (const size_t stop : {size_t{1}, size_t{63}, size_t{64}, size_t{65}, size_t{320}, size_t{4999}, size_t{6000}}) {
-    std::vector<Candidate> work;
-    for (size_t i = 0; i < row.size(); ++i) work.push_back({row[i], static_cast<int32_t>(i), 0.0});
-    std::vector<int32_t> seen;
-    const size_t n = visit_in_order(std::span(work), ranks_before, [&](const Candidate& c) {
-      seen.push_back(c.token);
-      return seen.size() == stop;
-    });
-    ASSERT_EQ(n, std::min(stop, row.size()));
-    for (size_t i = 0; i < n; ++i) ASSERT_EQ(seen[i], all[i].token);
-    for (size_t i = 0; i < n; ++i) ASSERT_EQ(work[i].token, all[i].token);
+// The front by a full sort; weights are small integers, so all sums are exact.
+TEST(Candidates, KeepFrontIsTheShortestThatHoldsEnough) {
+  std::minstd_rand gen(5);
+  for (int round = 0; round < 300; ++round) {
+    const size_t n = 1 + gen() % 400;
+    std::vector<Candidate> all =
+        sorted_all(tied_row(n, static_cast<unsigned>(round), 1 + static_cast<int>(gen() % 90)));
+    double total = 0;
+    for (Candidate& c : all) total += c.weight = static_cast<double>(gen() % 5);
+    const double needed = round % 10 == 0 ? total + 1 : static_cast<double>(gen() % (static_cast<unsigned>(total) + 2));
+    size_t expected = 0;
+    for (double held = 0; expected < n && (expected == 0 || held < needed); ++expected) held += all[expected].weight;
+    std::vector<Candidate> work = all;
+    std::shuffle(work.begin(), work.end(), gen);
+    keep_front(work, ranks_before, needed);
+    std::sort(work.begin(), work.end(), ranks_before);
+    ASSERT_EQ(work.size(), expected) << "round " << round;
+    for (size_t i = 0; i < work.size(); ++i) ASSERT_EQ(work[i].token, all[i].token);
   }
 }
 
@@ -68,6 +77,11 @@ TEST(Candidates, ArgmaxTakesLowestIdAndNeverNan) {
   EXPECT_EQ(argmax(std::vector<float>{NAN, -INFINITY, -INFINITY}), 1);
   EXPECT_EQ(argmax(std::vector<float>{-INFINITY, -INFINITY}), 0);
   EXPECT_EQ(argmax(std::vector<float>{NAN, NAN}), 0);
+  for (const size_t at : {size_t{0}, size_t{127}, size_t{128}, size_t{299}}) {
+    std::vector<float> row(300, -1.0f);
+    row[at] = row[299] = 2.0f;
+    EXPECT_EQ(argmax(row), static_cast<int32_t>(at));
+  }
   EXPECT_EQ(argmax(std::vector<float>{-1, INFINITY, INFINITY}), 1);
 }
 

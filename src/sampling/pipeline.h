@@ -19,16 +19,18 @@ namespace toccata {
 void adjust_logits(const SamplingParams& params, std::span<const int32_t> history, std::span<float> logits,
                    std::span<int32_t> counts);
 
-// What may be drawn: temperature, top-k, typical, top-p, min-p, in this order; each rule works on the distribution
-// that the rules before it left. params.temperature must be above 0. Empty if no logit is above -infinity. If a
-// logit is +infinity, only such tokens have weight.
+// What may be drawn, in any order: temperature, top-k, typical, top-p, min-p, in this order; each rule works on the
+// distribution that the rules before it left. params.temperature must be above 0. Empty if no logit is above -infinity.
+// If a logit is +infinity, only such tokens have weight. Tokens below e^-52 of the best are left out.
 //   top-k    the k best
 //   typical  with entropy H = -sum p ln p: tokens by |-ln p - H| ascending until they hold typical_p
 //   top-p    the smallest set of best tokens that holds at least top_p
 //   min-p    tokens with p >= min_p * the highest p
-void select_candidates(const SamplingParams& params, std::span<const float> logits, std::vector<Candidate>& out);
+void select_candidates(const SamplingParams& params, const LogitsRow& row, std::vector<Candidate>& out);
 
-// Inverse of the cumulative distribution at u in [0, 1), candidates in rank order; reorders them. Not empty.
-int32_t draw(std::span<Candidate> candidates, double u);
+// Whether the rules leave every token.
+inline bool unrestricted(const SamplingParams& p) {
+  return p.top_k <= 0 && p.typical_p >= 1.0f && p.top_p >= 1.0f && p.min_p <= 0.0f;
+}
 
 }  // namespace toccata

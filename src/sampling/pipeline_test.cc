@@ -28,8 +28,9 @@ std::vector<float> random_row(size_t n, unsigned seed) {
 }
 
 std::vector<Candidate> select(const SamplingParams& p, const std::vector<float>& row) {
+  std::vector<float> tops;
   std::vector<Candidate> out;
-  select_candidates(p, row, out);
+  select_candidates(p, look_at(row, tops), out);
   return out;
 }
 
@@ -115,7 +116,7 @@ TEST(Select, TopPIsTheSmallestSetThatHoldsItsMass) {
   for (unsigned seed = 0; seed < 30; ++seed) {
     const std::vector<float> row = random_row(1000, seed);
     SamplingParams p = plain();
-    p.temperature = 0.5f + 0.1f * static_cast<float>(seed);
+    p.temperature = 0.5f + 0.3f * static_cast<float>(seed);
     p.top_p = 0.03f * static_cast<float>(seed + 1);
     const std::vector<double> prob = softmax(row, static_cast<double>(p.temperature));
     const auto kept = tokens(select(p, row));
@@ -196,18 +197,23 @@ TEST(Select, TinyTemperatureIsGreedyWithoutNan) {
   EXPECT_EQ(tokens(select(p, {1, 1.5f, 1.25f})), (std::set<int32_t>{1}));
 }
 
-TEST(Draw, FollowsTheCumulativeDistribution) {
-  // Weights 1, 2, 5 of 8 by rank: 5/8 (token 2), 2/8 (token 0), 1/8 (token 1).
-  const auto at = [](double u) {
-    std::vector<Candidate> c = {{2, 0, 2}, {1, 1, 1}, {3, 2, 5}, {0, 3, 0}};
-    return draw(c, u);
-  };
-  EXPECT_EQ(at(0), 2);
-  EXPECT_EQ(at(0.624999), 2);
-  EXPECT_EQ(at(0.625), 0);
-  EXPECT_EQ(at(0.874999), 0);
-  EXPECT_EQ(at(0.875), 1);
-  EXPECT_EQ(at(1 - 0x1p-53), 1);  // never token 3: it has no weight
+TEST(Select, WeightsAreSharesOfTheBest) {
+  const std::vector<float> row = random_row(1000, 3);
+  const std::vector<double> prob = softmax(row, 0.7);
+  const double best = *std::max_element(prob.begin(), prob.end());
+  for (const int kind : {0, 1, 2, 3, 4}) {
+    SamplingParams p = plain();
+    p.temperature = 0.7f;
+    if (kind == 1) p.top_k = 20;
+    if (kind == 2) p.top_p = 0.7f;
+    if (kind == 3) p.top_p = 0.9999f;  // more than the few that top-p looks at first
+    if (kind == 4) p.typical_p = 0.8f;
+    for (const Candidate& c : select(p, row)) {
+      EXPECT_NEAR(c.weight, prob[static_cast<size_t>(c.token)] / best, 1e-6 * c.weight);
+      EXPECT_NEAR(c.share, std::log(c.weight), 1e-12);
+      EXPECT_EQ(c.logit, row[static_cast<size_t>(c.token)]);
+    }
+  }
 }
 
 }  // namespace

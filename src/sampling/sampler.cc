@@ -1,43 +1,56 @@
 #include "sampling/sampler.h"
 
+#include <limits>
 #include <utility>
 
 #include "base/check.h"
-#include "base/rng.h"
+#include "sampling/draw.h"
 #include "sampling/pipeline.h"
 
 namespace toccata {
 
 Sampler::Sampler(SamplingParams params, int32_t vocab) : params_(std::move(params)), vocab_(vocab) {
   TOCCATA_CHECK(vocab > 0);
-  if (params_.has_penalties()) counts_.resize(static_cast<size_t>(vocab));
 }
 
-Sampled Sampler::sample(std::span<const float> logits, std::span<const int32_t> history, int64_t position) {
+LogitsRow Sampler::adjusted(std::span<const float> logits, std::span<const int32_t> history,
+                            SamplerScratch& scratch) const {
   TOCCATA_CHECK(logits.size() == static_cast<size_t>(vocab_));
-  std::span<const float> row = logits;
   if (!params_.logit_bias.empty() || params_.has_penalties()) {
-    scratch_.assign(logits.begin(), logits.end());
-    adjust_logits(params_, history, scratch_, counts_);
-    row = scratch_;
+    scratch.row.assign(logits.begin(), logits.end());
+    if (params_.has_penalties()) scratch.counts.resize(logits.size());
+    adjust_logits(params_, history, scratch.row, scratch.counts);
+    logits = scratch.row;
   }
+  return look_at(logits, scratch.tops);
+}
+
+Sampled Sampler::sample(std::span<const float> logits, std::span<const int32_t> history, int64_t position,
+                        SamplerScratch& scratch) const {
+  const LogitsRow row = adjusted(logits, history, scratch);
   Sampled result;
-  if (params_.temperature > 0) {
-    select_candidates(params_, row, candidates_);
-    if (!candidates_.empty()) {
-      const double u = rng::uniform(params_.seed, static_cast<uint64_t>(position), rng::Purpose::kToken);
-      result.token = draw(candidates_, u);
-    }
+  if (!(params_.temperature > 0 && row.best > -std::numeric_limits<float>::infinity())) {
+    result.token = argmax(row);
+  } else if (const Race race(params_.seed, position); unrestricted(params_)) {
+    result.token = draw_any(row, static_cast<double>(params_.temperature), race);
+  } else {
+    select_candidates(params_, row, scratch.candidates);
+    result.token = draw(scratch.candidates, race);
   }
-  if (result.token < 0) result.token = argmax(row);
   if (params_.logprobs < 0) return result;
 
   const double lse = log_sum_exp(row);
-  result.logprob = logprob_of(row[static_cast<size_t>(result.token)], lse);
-  best_of(row, static_cast<size_t>(params_.logprobs), candidates_);
-  result.top.reserve(candidates_.size());
-  for (const Candidate& c : candidates_) result.top.push_back({c.token, logprob_of(c.logit, lse)});
+  result.logprob = logprob_of(row.logits[static_cast<size_t>(result.token)], lse);
+  best_of(row, static_cast<size_t>(params_.logprobs), scratch.candidates);
+  result.top.reserve(scratch.candidates.size());
+  for (const Candidate& c : scratch.candidates) result.top.push_back({c.token, logprob_of(c.logit, lse)});
   return result;
+}
+
+void Sampler::distribution(std::span<const float> logits, std::span<const int32_t> history, SamplerScratch& scratch,
+                           std::vector<Candidate>& out) const {
+  out.clear();
+  if (params_.temperature > 0) select_candidates(params_, adjusted(logits, history, scratch), out);
 }
 
 }  // namespace toccata

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <random>
 #include <set>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -20,6 +21,19 @@ SamplingParams plain(float temperature, uint64_t seed) {
   return p;
 }
 
+// A sampler with a scratch of its own.
+class Drawer {
+ public:
+  Drawer(SamplingParams params, int32_t vocab) : sampler_(std::move(params), vocab) {}
+  Sampled sample(std::span<const float> logits, std::span<const int32_t> history, int64_t position) {
+    return sampler_.sample(logits, history, position, scratch_);
+  }
+
+ private:
+  Sampler sampler_;
+  SamplerScratch scratch_;
+};
+
 std::vector<float> random_row(size_t n, unsigned seed, float sigma = 2.0f) {
   std::mt19937 gen(seed);
   std::normal_distribution<float> normal(0.0f, sigma);
@@ -30,11 +44,12 @@ std::vector<float> random_row(size_t n, unsigned seed, float sigma = 2.0f) {
 
 // Pearson's statistic of n draws against p; tokens that are expected fewer than 8 times are pooled. Under the null
 // hypothesis it has mean `df` and variance 2 df; 5 sigma above is a chance of about 1e-6.
-void expect_distribution(SamplingParams params, const std::vector<float>& row, const std::vector<double>& p) {
+void expect_distribution(SamplingParams params, const std::vector<float>& row, const std::vector<double>& p,
+                         const std::vector<int32_t>& history = {}) {
   const int n = 40000;
-  Sampler sampler(params, static_cast<int32_t>(row.size()));
+  Drawer sampler(params, static_cast<int32_t>(row.size()));
   std::vector<int> count(row.size());
-  for (int i = 0; i < n; ++i) ++count[static_cast<size_t>(sampler.sample(row, {}, i).token)];
+  for (int i = 0; i < n; ++i) ++count[static_cast<size_t>(sampler.sample(row, history, i).token)];
   double statistic = 0, pooled_expected = 0, pooled = 0;
   int df = -1;
   const auto add = [&](double seen, double expected) {
@@ -77,6 +92,14 @@ TEST(Sampler, TemperatureDistributionIsExact) {
   }
 }
 
+// Several groups of the noise, and weights from heavy to hopeless in each.
+TEST(Sampler, LargeVocabularyDistributionIsExact) {
+  for (const float sigma : {0.0f, 1.0f, 3.0f}) {
+    const std::vector<float> row = random_row(1000, 18, sigma);
+    expect_distribution(plain(1.0f, 4), row, softmax(row, 1.0));
+  }
+}
+
 TEST(Sampler, TopKDistributionIsExact) {
   const std::vector<float> row = random_row(300, 12);
   SamplingParams params = plain(1.0f, 2);
@@ -110,14 +133,14 @@ TEST(Sampler, TopPAndMinPDistributionIsExact) {
 }
 
 TEST(Sampler, GreedyTakesTheBestAndTheLowestIdOfTies) {
-  Sampler sampler(plain(0.0f, 1), 5);
+  Drawer sampler(plain(0.0f, 1), 5);
   EXPECT_EQ(sampler.sample(std::vector<float>{0, 7, 3, 7, NAN}, {}, 0).token, 1);
 }
 
 TEST(Sampler, TokenDependsOnSeedAndPositionOnly) {
   const std::vector<float> row = random_row(2000, 14);
   const std::vector<float> other = random_row(2000, 15);
-  Sampler a(plain(1.0f, 42), 2000), b(plain(1.0f, 42), 2000), c(plain(1.0f, 43), 2000);
+  Drawer a(plain(1.0f, 42), 2000), b(plain(1.0f, 42), 2000), c(plain(1.0f, 43), 2000);
   std::vector<int32_t> forward, backward(50), reseeded;
   for (int64_t i = 0; i < 50; ++i) forward.push_back(a.sample(row, {}, i).token);
   for (int64_t i = 49; i >= 0; --i) {
@@ -130,22 +153,87 @@ TEST(Sampler, TokenDependsOnSeedAndPositionOnly) {
   EXPECT_GT(std::set<int32_t>(forward.begin(), forward.end()).size(), 10u);
 }
 
-// The draw is by rank, and each token keeps its probability when ids are permuted: if values are distinct the same
-// logit is drawn wherever it stands.
-TEST(Sampler, PermutedVocabularyDrawsTheSameLogit) {
-  std::vector<float> row = random_row(500, 16);
-  std::vector<float> shuffled = row;
-  std::shuffle(shuffled.begin(), shuffled.end(), std::mt19937(1));
-  SamplingParams params = plain(0.8f, 7);
-  params.top_k = 50;  // the weights are then summed in rank order, so even the rounding is the same
-  params.top_p = 0.95f;
-  params.typical_p = 0.9f;
-  params.min_p = 0.01f;
-  Sampler a(params, 500), b(params, 500);
-  for (int64_t i = 0; i < 300; ++i) {
-    ASSERT_EQ(row[static_cast<size_t>(a.sample(row, {}, i).token)],
-              shuffled[static_cast<size_t>(b.sample(shuffled, {}, i).token)]);
+// The distribution that a verifier sees is the one that is drawn from.
+TEST(Sampler, DistributionIsWhatIsDrawnFrom) {
+  const std::vector<float> row = random_row(400, 21);
+  SamplingParams params = plain(1.3f, 5);
+  params.top_p = 0.9f;
+  params.presence_penalty = 1.5f;
+  params.logit_bias = {{3, 4.0f}, {9, -INFINITY}};
+  const std::vector<int32_t> history = {3, 77, 3};
+  const Sampler sampler(params, 400);
+  SamplerScratch scratch;
+  std::vector<Candidate> all;
+  sampler.distribution(row, history, scratch, all);
+  std::vector<double> p(row.size());
+  for (const Candidate& c : all) p[static_cast<size_t>(c.token)] = c.weight;
+  renormalise(p);
+  EXPECT_LT(all.size(), 399u);
+  EXPECT_EQ(p[9], 0.0);
+  expect_distribution(params, row, p, history);
+  params.temperature = 0;
+  Sampler(params, 400).distribution(row, history, scratch, all);
+  EXPECT_TRUE(all.empty());
+}
+
+// Rules take candidates away; they do not change who wins among the rest.
+TEST(Sampler, RulesKeepTheWinnerIfTheyKeepItsToken) {
+  const std::vector<float> row = random_row(3000, 22);
+  const auto token = [&](const SamplingParams& p, int64_t position) {
+    return Drawer(p, 3000).sample(row, {}, position).token;
+  };
+  SamplingParams top_k = plain(1.0f, 6), top_p = top_k, min_p = top_k, typical = top_k;
+  top_k.top_k = 30;
+  top_p.top_p = 0.6f;
+  min_p.min_p = 0.05f;
+  typical.typical_p = 0.5f;
+  std::vector<Candidate> kept;
+  SamplerScratch scratch;
+  for (const SamplingParams& p : {top_k, top_p, min_p, typical}) {
+    Sampler(p, 3000).distribution(row, {}, scratch, kept);
+    int shared = 0;
+    for (int64_t i = 0; i < 200; ++i) {
+      const int32_t any = token(plain(1.0f, 6), i);
+      if (std::none_of(kept.begin(), kept.end(), [&](const Candidate& c) { return c.token == any; })) continue;
+      EXPECT_EQ(token(p, i), any);
+      ++shared;
+    }
+    EXPECT_GT(shared, 20);
   }
+}
+
+// Two models that nearly agree draw the same token nearly always: with total variation d at least 1 - 2 d / (1 + d) of
+// the time (independent draws from these rows would agree in 1 of 20).
+TEST(Sampler, SimilarRowsCouple) {
+  const std::vector<float> row = random_row(2000, 23), noise = random_row(2000, 24, 0.1f);
+  std::vector<float> similar = row;
+  similar.resize(2100, -3.0f);  // a padded vocabulary
+  for (size_t i = 0; i < row.size(); ++i) similar[i] += noise[i];
+  Drawer a(plain(1.0f, 7), 2000), b(plain(1.0f, 7), 2100);
+  std::vector<double> p = softmax(row, 1.0), q = softmax(similar, 1.0);
+  p.resize(q.size());
+  double distance = 0;
+  for (size_t i = 0; i < p.size(); ++i) distance += 0.5 * std::fabs(p[i] - q[i]);
+  int same = 0;
+  for (int64_t i = 0; i < 2000; ++i) same += a.sample(row, {}, i).token == b.sample(similar, {}, i).token;
+  const double least = 1 - 2 * distance / (1 + distance);
+  EXPECT_GT(same / 2000.0, least - 4 * std::sqrt(least * (1 - least) / 2000));
+  EXPECT_GT(least, 0.8);
+}
+
+TEST(Sampler, RowsOfOneSequenceMayBeDrawnAtOnce) {
+  const Sampler sampler(plain(1.0f, 9), 5000);
+  const std::vector<float> row = random_row(5000, 25);
+  std::vector<int32_t> alone(64), at_once(64);
+  SamplerScratch scratch;
+  for (int64_t i = 0; i < 64; ++i) alone[static_cast<size_t>(i)] = sampler.sample(row, {}, i, scratch).token;
+  std::thread other([&] {
+    SamplerScratch own;
+    for (int64_t i = 0; i < 32; ++i) at_once[static_cast<size_t>(i)] = sampler.sample(row, {}, i, own).token;
+  });
+  for (int64_t i = 32; i < 64; ++i) at_once[static_cast<size_t>(i)] = sampler.sample(row, {}, i, scratch).token;
+  other.join();
+  EXPECT_EQ(at_once, alone);
 }
 
 TEST(Sampler, LogprobsAreThoseOfTemperatureOne) {
@@ -153,7 +241,7 @@ TEST(Sampler, LogprobsAreThoseOfTemperatureOne) {
   const std::vector<double> p = softmax(row, 1.0);
   SamplingParams params = plain(0.3f, 8);
   params.logprobs = 5;
-  Sampler sampler(params, 100);
+  Drawer sampler(params, 100);
   const Sampled s = sampler.sample(row, {}, 3);
   EXPECT_NEAR(s.logprob, std::log(p[static_cast<size_t>(s.token)]), 1e-6);
   ASSERT_EQ(s.top.size(), 5u);
@@ -170,7 +258,7 @@ TEST(Sampler, NothingLeftIsStillDefined) {
     SamplingParams params = plain(t, 1);
     params.logprobs = 2;
     params.logit_bias = {{0, -INFINITY}, {1, -INFINITY}, {2, -INFINITY}};
-    Sampler sampler(params, 3);
+    Drawer sampler(params, 3);
     const Sampled s = sampler.sample(std::vector<float>{1, 2, 3}, {}, 0);
     EXPECT_EQ(s.token, 0);
     EXPECT_EQ(s.logprob, -INFINITY);
@@ -183,7 +271,7 @@ TEST(Sampler, NothingLeftIsStillDefined) {
 TEST(Sampler, PenaltyAppliesToGreedyAndLeavesTheRowAlone) {
   SamplingParams params = plain(0.0f, 1);
   params.presence_penalty = 2;
-  Sampler sampler(params, 3);
+  Drawer sampler(params, 3);
   const std::vector<float> row = {5, 4, 1};
   const std::vector<float> before = row;
   EXPECT_EQ(sampler.sample(row, std::vector<int32_t>{0}, 1).token, 1);

@@ -1,6 +1,8 @@
 // Reference of the element-wise kernels: the order of operations that every instruction set repeats.
 #include "kernels/vec.h"
 
+#include <limits>
+
 #include "kernels/generic/vec_math.h"
 
 namespace toccata::kernels::generic {
@@ -47,9 +49,30 @@ void rope(float* x, int64_t heads, int64_t head_dim, int64_t rot_dim, const floa
   }
 }
 
+void run_max(const float* x, int64_t n, float* out) {
+  for (int64_t begin = 0; begin < n; begin += kMaxRun) {
+    float lane[16];
+    for (float& m : lane) m = -std::numeric_limits<float>::infinity();
+    for (int64_t i = 0; i < kMaxRun && begin + i < n; ++i) {
+      float& m = lane[i % 16];
+      m = x[begin + i] > m ? x[begin + i] : m;
+    }
+    for (int step = 8; step > 0; step /= 2) {
+      for (int i = 0; i < step; ++i) lane[i] = lane[i] > lane[i + step] ? lane[i] : lane[i + step];
+    }
+    *out++ = lane[0];
+  }
+}
+
+double exp_sum(const float* x, int64_t n, double shift, double scale) {
+  double lane[16] = {};
+  for (int64_t i = 0; i < n; ++i) lane[i % 16] += exp64((static_cast<double>(x[i]) - shift) * scale);
+  return tree16(lane);
+}
+
 }  // namespace
 
 extern const VecKernels kVec;
-const VecKernels kVec = {rms_norm, add, scale, silu_mul, gelu_mul, rope};
+const VecKernels kVec = {rms_norm, add, scale, silu_mul, gelu_mul, rope, run_max, exp_sum};
 
 }  // namespace toccata::kernels::generic

@@ -32,8 +32,20 @@ inline float exp_poly(float x) {
   return exp2_parts(t, std::fma(x, kLog2ELow, std::fma(x, kLog2E, -n)));
 }
 
-inline float tree16(const float* lane) {
-  float a[8];
+// exp(t) for t <= 0; below kExpLow64, and NaN, as kExpLow64.
+inline double exp64(double t) {
+  t = t > kExpLow64 ? t : kExpLow64;
+  const double z = std::fma(t, kLog2E64, kExpMagic64);
+  const double n = z - kExpMagic64;
+  const double r = std::fma(n, -kLn2Low64, std::fma(n, -kLn2High64, t));
+  double p = kExpTaylor64[0];
+  for (int i = 1; i < kExpTerms64; ++i) p = std::fma(p, r, kExpTaylor64[i]);
+  return std::bit_cast<double>(std::bit_cast<uint64_t>(p) + (std::bit_cast<uint64_t>(z) << 52));
+}
+
+template <class T>
+inline T tree16(const T* lane) {
+  T a[8];
   for (int i = 0; i < 8; ++i) a[i] = lane[i] + lane[i + 8];
   for (int i = 0; i < 4; ++i) a[i] = a[i] + a[i + 4];
   for (int i = 0; i < 2; ++i) a[i] = a[i] + a[i + 2];

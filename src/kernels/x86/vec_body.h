@@ -121,6 +121,18 @@ struct VecBody {
       interleaved ? rope_pairs(x, rot_dim / 2, cos, sin) : rope_halves(x, rot_dim / 2, cos, sin);
     }
   }
+
+  static void run_max(const float* x, int64_t n, float* out) {
+    const L nothing = L::all(-__builtin_inff());
+    for (; n > 0; x += kMaxRun, n -= kMaxRun) {
+      const int64_t run = n < kMaxRun ? n : kMaxRun;
+      L m = nothing;
+      int64_t i = 0;
+      for (; i + 16 <= run; i += 16) m = L::max(L::load(x + i), m);
+      if (i < run) m = L::max(L::keep(load_some<L>(x + i, run - i), 0, static_cast<int>(run - i)), m);
+      *out++ = m.largest();
+    }
+  }
 };
 
 }  // namespace
