@@ -108,7 +108,7 @@ Result<std::unique_ptr<LoadedModel>> load_model(const ModelOptions& options, con
     return fail(pool.error().code,
                 "no KV cache of " + std::to_string(m.context * needs.sequences) + " tokens: " + pool.error().message);
   }
-  m.pool.emplace(std::move(*pool));
+  m.pool = std::make_shared<kv::Pool>(std::move(*pool));
   m.load_seconds = monotonic_seconds() - start;
   return loaded;
 }

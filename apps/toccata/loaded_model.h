@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 
 #include "engine/session.h"
 #include "format/gguf/gguf.h"
@@ -15,9 +14,9 @@ namespace toccata::cli {
 
 struct LoadedModel {
   std::shared_ptr<const gguf::File> file;
-  std::unique_ptr<Tokenizer> tokenizer;
-  std::unique_ptr<model::ModelRunner> runner;
-  std::optional<kv::Pool> pool;
+  std::shared_ptr<Tokenizer> tokenizer;
+  std::shared_ptr<model::ModelRunner> runner;
+  std::shared_ptr<kv::Pool> pool;
   int64_t context = 0;  // tokens that one sequence may have
   int threads = 1;
   double load_seconds = 0.0;

@@ -18,6 +18,7 @@ namespace {
 struct Options {
   ModelOptions model;
   SamplingOptions sampling;
+  SpeculationOptions speculation;
   GenerateOptions generate;
   std::string prompt, file, system;
   bool raw = false, no_stream = false, verbose = false, quiet = false;
@@ -37,6 +38,7 @@ void declare(ArgParser& parser, Options& o) {
   parser.flag("-q,--quiet", o.quiet, "no summary on stderr");
   parser.flag("-v,--verbose", o.verbose, "the model and the token ids of the prompt on stderr; in chats the summary");
   add_sampling_options(parser, o.sampling);
+  add_speculation_options(parser, o.speculation);
   add_engine_options(parser, o.model);
   parser.footer(
       "Without -p and -f the prompt comes from stdin, or on a terminal you chat.\n"
@@ -75,7 +77,7 @@ Listener make_listener(const Options& o, const LoadedModel& model) {
   Listener listener;
   listener.text = [stream = !o.no_stream](std::string_view text) { return stream ? write_stdout(text) : Status(); };
   if (o.sampling.logprobs >= 0) {
-    listener.token = [&model](const Sampled& s) {
+    listener.token = [&model](const TokenOutput& s) {
       std::fprintf(stderr, "%s\n", logprob_line(*model.tokenizer, s).c_str());
     };
   }
@@ -100,18 +102,17 @@ void describe(const LoadedModel& m, const std::vector<TokenId>& prompt) {
   std::fputc('\n', stderr);
 }
 
-int run_once(const Options& o, LoadedModel& model, const PromptMaker& prompts, const Sampler& sampler,
+int run_once(const Options& o, const LoadedModel& model, const PromptMaker& prompts, Generator& generator,
              const std::string& text) {
   const Result<std::vector<TokenId>> prompt = prompt_tokens(prompts, o, text);
   if (!prompt) return report("run", prompt.error());
   if (o.verbose) describe(model, *prompt);
-  Session session(*model.runner, *model.pool);
-  Result<Generation> g = generate(model, session, *prompt, sampler, o.generate, make_listener(o, model));
+  Result<Generation> g = generator.generate(*prompt, o.generate, make_listener(o, model));
   if (!g) return report("run", g.error());
-  return finish(o, model, *g, sampler.params().seed);
+  return finish(o, model, *g, generator.seed());
 }
 
-Result<Sampler> make_sampler(const Options& o, const LoadedModel& model) {
+Result<Generator> make_generator(const Options& o, const LoadedModel& model) {
   Result<SamplingParams> params = resolve_sampling(o.sampling, model.vocab());
   if (!params) return tl::unexpected(params.error());
   if (o.generate.ignore_end) {
@@ -119,7 +120,9 @@ Result<Sampler> make_sampler(const Options& o, const LoadedModel& model) {
       if (model.tokenizer->is_end(id)) params->logit_bias.emplace_back(id, -INFINITY);
     }
   }
-  return Sampler(std::move(*params), model.vocab());
+  const Result<SpeculationParams> speculation = resolve_speculation(o.speculation);
+  if (!speculation) return tl::unexpected(speculation.error());
+  return Generator::create(model, {std::move(*params), *speculation, o.model.chunk});
 }
 
 // 2: the options contradict each other.
@@ -131,6 +134,8 @@ int check(const ArgParser& parser, const Options& o) {
   // What no vocabulary could make right.
   const auto sampling = resolve_sampling(o.sampling, INT32_MAX);
   if (!sampling) return parser.usage_error(sampling.error().message);
+  const auto speculation = resolve_speculation(o.speculation);
+  if (!speculation) return parser.usage_error(speculation.error().message);
   return 0;
 }
 
@@ -143,31 +148,30 @@ int run_main(int argc, char** argv) {
   if (const std::optional<int> code = parser.parse(argc, argv)) return *code;
   if (const int code = check(parser, o)) return code;
   const bool chatting = is_terminal_chat(parser);
-  o.generate.chunk = o.model.chunk;
   if (chatting) o.no_stream = false;
 
   install_signal_handlers();
   Result<std::string> text = chatting ? Result<std::string>("") : prompt_text(parser, o);
   if (!text) return report("run", text.error());
   if (interrupted()) return 130;
-  Result<std::unique_ptr<LoadedModel>> model = load_model(o.model, {});
+  Result<std::unique_ptr<LoadedModel>> model = load_model(o.model, Generator::needs(o.model));
   if (!model) return report("run", model.error());
   const Result<PromptMaker> prompts = PromptMaker::create(**model, o.raw);
   if (!prompts) return report("run", prompts.error());
-  Result<Sampler> sampler = make_sampler(o, **model);
-  if (!sampler) return report("run", sampler.error());
+  Result<Generator> generator = make_generator(o, **model);
+  if (!generator) return report("run", generator.error());
   if (interrupted()) return 130;
   if (!chatting) {
     if (!o.raw && !prompts->has_template()) {
       std::fputs("toccata run: the model has no chat template, so the prompt is continued as with --raw\n", stderr);
     }
-    return run_once(o, **model, *prompts, *sampler, *text);
+    return run_once(o, **model, *prompts, *generator, *text);
   }
   if (!prompts->has_template()) {
     return report("run", {ErrorCode::kUnsupported, "the model has no chat template, so it cannot chat: use -p"});
   }
   const ChatOptions chat_options{o.generate, o.system, o.verbose};
-  return chat(**model, *prompts, *sampler, chat_options, make_listener(o, **model));
+  return chat(**model, *prompts, *generator, chat_options, make_listener(o, **model));
 }
 
 }  // namespace toccata::cli

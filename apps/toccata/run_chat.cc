@@ -20,14 +20,9 @@ constexpr const char* kHelp =
 
 class Chat {
  public:
-  Chat(LoadedModel& model, const PromptMaker& prompts, const Sampler& sampler, const ChatOptions& options,
+  Chat(const LoadedModel& model, const PromptMaker& prompts, Generator& generator, const ChatOptions& options,
        const Listener& listener)
-      : model_(model),
-        prompts_(prompts),
-        sampler_(sampler),
-        options_(options),
-        listener_(listener),
-        session_(*model.runner, *model.pool) {
+      : model_(model), prompts_(prompts), generator_(generator), options_(options), listener_(listener) {
     reset();
   }
 
@@ -59,7 +54,6 @@ class Chat {
   void reset() {
     messages_.clear();
     if (!options_.system.empty()) messages_.push_back({"system", options_.system});
-    session_.truncate(0);
   }
 
   // False: the output failed, there is nobody to talk to.
@@ -79,7 +73,7 @@ class Chat {
     }
     if (g->text.empty() || g->text.back() != '\n') (void)write_stdout("\n");
     note_finish(*g, model_);
-    if (options_.verbose) print_summary(model_, *g, sampler_.params().seed);
+    if (options_.verbose) print_summary(model_, *g, generator_.seed());
     messages_.push_back({"assistant", g->text});
     return true;
   }
@@ -87,23 +81,22 @@ class Chat {
   Result<Generation> generate_answer() {
     const Result<std::vector<TokenId>> prompt = prompts_.answer(messages_);
     if (!prompt) return tl::unexpected(prompt.error());
-    return generate(model_, session_, *prompt, sampler_, options_.generate, listener_);
+    return generator_.generate(*prompt, options_.generate, listener_);
   }
 
-  LoadedModel& model_;
+  const LoadedModel& model_;
   const PromptMaker& prompts_;
-  const Sampler& sampler_;
+  Generator& generator_;
   const ChatOptions& options_;
   const Listener& listener_;
-  Session session_;
   std::vector<Message> messages_;
 };
 
 }  // namespace
 
-int chat(LoadedModel& model, const PromptMaker& prompts, const Sampler& sampler, const ChatOptions& options,
+int chat(const LoadedModel& model, const PromptMaker& prompts, Generator& generator, const ChatOptions& options,
          const Listener& listener) {
-  return Chat(model, prompts, sampler, options, listener).run();
+  return Chat(model, prompts, generator, options, listener).run();
 }
 
 }  // namespace toccata::cli

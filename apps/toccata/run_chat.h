@@ -15,7 +15,7 @@ struct ChatOptions {
 };
 
 // Reads lines with editing and history until /exit or the end of input, and answers each. Returns the exit code.
-int chat(LoadedModel& model, const PromptMaker& prompts, const Sampler& sampler, const ChatOptions& options,
+int chat(const LoadedModel& model, const PromptMaker& prompts, Generator& generator, const ChatOptions& options,
          const Listener& listener);
 
 }  // namespace toccata::cli

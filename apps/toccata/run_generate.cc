@@ -1,109 +1,127 @@
 #include "run_generate.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/clock.h"
-#include "feed.h"
 #include "interrupt.h"
-#include "sampling/stop.h"
 
 namespace toccata::cli {
 namespace {
 
-// Brings the session to `prompt`; false if interrupted. The last token is always evaluated anew: its logits are
-// needed.
-Result<bool> read_prompt(Session& session, std::span<const int32_t> prompt, int64_t chunk, Generation& g) {
-  const auto have = session.tokens();
-  const auto common = std::mismatch(have.begin(), have.end(), prompt.begin(), prompt.end() - 1).first - have.begin();
-  session.truncate(common);
-  g.cached_tokens = common;
-  return feed(session, prompt.subspan(static_cast<size_t>(common)), chunk);
-}
+constexpr int64_t kDraftRows = SpeculationParams::kMostTokens;
 
-class Answer {
+class Answer final : public RequestListener {
  public:
-  Answer(LoadedModel& model, Session& session, const GenerateOptions& options, const Listener& listener, Generation& g)
-      : model_(model),
-        session_(session),
-        options_(options),
-        listener_(listener),
-        g_(g),
-        decoder_(*model.tokenizer),
-        stop_(options.stops) {}
+  Answer(const Listener& listener, Generation& g) : listener_(listener), g_(g) {}
 
-  // True: the answer has ended, g.finish says why.
-  bool take(const Sampled& sampled) {
-    if (!options_.ignore_end && model_.tokenizer->is_end(sampled.token)) return end(Finish::kStop);
-    g_.tokens.push_back(sampled.token);
-    if (listener_.token) listener_.token(sampled);
-    if (!show(stop_.push(decoder_.push(sampled.token)).text)) return true;
-    if (stop_.stopped()) return end(Finish::kStop);
-    const int64_t n = static_cast<int64_t>(g_.tokens.size());
-    if (n == options_.most_tokens) return end(Finish::kLength);
-    if (session_.length() + 1 >= model_.context) return end(Finish::kContextFull);
-    return interrupted() && end(Finish::kInterrupted);
+  void on_tokens(std::vector<TokenOutput> tokens, std::string text) override {
+    note_times(tokens.size());
+    for (const TokenOutput& t : tokens) {
+      g_.tokens.push_back(t.token);
+      if (listener_.token) listener_.token(t);
+    }
+    if (text.empty() || !g_.output) return;
+    g_.text += text;
+    g_.output = listener_.text(text);
   }
 
-  void finish() {
-    if (g_.finish == Finish::kOutputFailed || stop_.stopped()) return;
-    if (show(stop_.push(decoder_.flush()).text) && !stop_.stopped()) show(stop_.flush());
+  void on_finish(FinishReason why, const RequestReport& report) override {
+    finished_ = true;
+    reason_ = why;
+    error_ = report.error;
+    g_.cached_tokens = report.cached_tokens;
+    g_.prompt_seconds = report.first_token_seconds > 0 ? report.first_token_seconds : report.total_seconds;
+    g_.first_token_seconds = report.first_token_seconds;
+    g_.drafts = report.drafts;
+    g_.drafted_tokens = report.drafted_tokens;
+    g_.accepted_tokens = report.accepted_tokens;
   }
+
+  bool finished() const { return finished_; }
+  FinishReason reason() const { return reason_; }
+  const Error& error() const { return error_; }
 
  private:
-  bool end(Finish why) {
-    g_.finish = why;
-    return true;
-  }
-  bool show(const std::string& text) {
-    g_.text += text;
-    if (!text.empty()) g_.output = listener_.text(text);
-    if (!g_.output) end(Finish::kOutputFailed);
-    return g_.output.has_value();
+  void note_times(size_t tokens) {
+    if (tokens == 0) return;
+    const double now = monotonic_seconds();
+    if (last_ > 0) g_.gaps.insert(g_.gaps.end(), tokens, (now - last_) / static_cast<double>(tokens));
+    last_ = now;
   }
 
-  LoadedModel& model_;
-  Session& session_;
-  const GenerateOptions& options_;
   const Listener& listener_;
   Generation& g_;
-  StreamDecoder decoder_;
-  StopMatcher stop_;
+  double last_ = 0;
+  bool finished_ = false;
+  FinishReason reason_ = FinishReason::kError;
+  Error error_;
 };
+
+Finish finish_of(const Answer& answer, const Generation& g, const LoadedModel& model, int64_t most_tokens) {
+  if (!g.output) return Finish::kOutputFailed;
+  if (answer.reason() == FinishReason::kCancelled) return Finish::kInterrupted;
+  if (answer.reason() != FinishReason::kLength) return Finish::kStop;
+  const int64_t n = std::ssize(g.tokens);
+  return n != most_tokens && g.prompt_tokens + n >= model.context ? Finish::kContextFull : Finish::kLength;
+}
 
 }  // namespace
 
-Result<Generation> generate(LoadedModel& model, Session& session, std::span<const int32_t> prompt,
-                            const Sampler& sampler, const GenerateOptions& options, const Listener& listener) {
+LoadNeeds Generator::needs(const ModelOptions& model) {
+  LoadNeeds needs;
+  needs.most_rows = model.chunk + 1 + kDraftRows;
+  needs.logit_rows = 1 + kDraftRows;
+  return needs;
+}
+
+Result<Generator> Generator::create(const LoadedModel& model, const Options& options) {
+  engine::Parts parts;
+  parts.runner = model.runner;
+  parts.tokenizer = model.tokenizer;
+  parts.pool = model.pool;
+  parts.info = {model.runner->config().name, model.runner->config().architecture, model.context, model.vocab()};
+  parts.scheduler.max_sequences = 1;
+  parts.scheduler.max_prompt_logit_rows = 0;
+  parts.scheduler.max_draft_rows = kDraftRows;
+  parts.scheduler.max_rows = options.chunk + 1 + kDraftRows;
+  parts.scheduler.chunk_size = options.chunk;
+  parts.drafters = spec::text_drafters(false);
+  parts.speculation = options.speculation;
+  Result<std::unique_ptr<engine::Core>> core = engine::Core::create(std::move(parts));
+  if (!core) return tl::unexpected(core.error());
+  return Generator(model, options.sampling, std::move(*core));
+}
+
+Result<Generation> Generator::generate(std::span<const int32_t> prompt, const GenerateOptions& options,
+                                       const Listener& listener) {
   Generation g;
-  const double start = monotonic_seconds();
-  g.prompt_tokens = static_cast<int64_t>(prompt.size());
+  g.prompt_tokens = std::ssize(prompt);
   if (prompt.empty()) return fail(ErrorCode::kInvalidArgument, "the prompt is empty: there is nothing to continue");
-  if (g.prompt_tokens >= model.context) {
+  if (g.prompt_tokens >= model_->context) {
     return fail(ErrorCode::kInvalidArgument,
                 "the prompt does not fit the context: n_prompt = " + std::to_string(g.prompt_tokens) +
-                    ", n_ctx = " + std::to_string(model.context) + " (raise it with -c)");
+                    ", n_ctx = " + std::to_string(model_->context) + " (raise it with -c)");
   }
-  const Result<bool> complete = read_prompt(session, prompt, options.chunk, g);
-  if (!complete) return tl::unexpected(complete.error());
-  g.prompt_seconds = monotonic_seconds() - start;
-  if (!*complete || options.most_tokens == 0) {
-    g.finish = *complete ? Finish::kLength : Finish::kInterrupted;
-    return g;
+  Request request;
+  request.prompt.assign(prompt.begin(), prompt.end());
+  request.sampling = sampling_;
+  request.max_tokens = options.most_tokens;
+  request.stop = options.stops;
+  request.ignore_eos = options.ignore_end;
+  if (Status s = core_->check(request); !s) return tl::unexpected(s.error());
+  const auto answer = std::make_shared<Answer>(listener, g);
+  const RequestId id = ++last_id_;
+  core_->add(id, std::move(request), answer, core_->now());
+  while (!answer->finished()) {
+    if (interrupted() || !g.output) {
+      core_->cancel(id);
+    } else {
+      core_->step();
+    }
   }
-  Answer answer(model, session, options, listener, g);
-  SamplerScratch scratch;
-  for (double last = start;;) {
-    const Sampled sampled = sampler.sample(session.logits(), session.tokens(), session.length(), scratch);
-    const double now = monotonic_seconds();
-    if (last == start)
-      g.first_token_seconds = now - start;
-    else
-      g.gaps.push_back(now - last);
-    last = now;
-    if (answer.take(sampled)) break;
-    if (const Status s = session.append(std::span(&sampled.token, 1)); !s) return tl::unexpected(s.error());
-  }
-  answer.finish();
+  if (answer->reason() == FinishReason::kError) return tl::unexpected(answer->error());
+  g.finish = finish_of(*answer, g, *model_, options.most_tokens);
   return g;
 }
 

@@ -73,10 +73,18 @@ void print_summary(const LoadedModel& model, const Generation& g, uint64_t seed)
   std::fprintf(stderr, "\ndecode  %8.3f s   %zu tokens, %.1f tokens/s, ITL p50 %.1f ms, p99 %.1f ms\n", decode,
                g.tokens.size(), per_second(static_cast<double>(g.gaps.size()), decode), percentile(g.gaps, 0.5) * 1e3,
                percentile(g.gaps, 0.99) * 1e3);
+  if (g.drafts > 0) {
+    const double drafts = static_cast<double>(g.drafts), accepted = static_cast<double>(g.accepted_tokens);
+    std::fprintf(stderr,
+                 "drafts  %8lld     %lld of %lld drafted tokens accepted (%.1f %%), %.2f tokens per draft verified\n",
+                 static_cast<long long>(g.drafts), static_cast<long long>(g.accepted_tokens),
+                 static_cast<long long>(g.drafted_tokens), 100 * accepted / static_cast<double>(g.drafted_tokens),
+                 1 + accepted / drafts);
+  }
   std::fprintf(stderr, "end     %s, seed %llu\n", finish_name(g.finish), static_cast<unsigned long long>(seed));
 }
 
-std::string logprob_line(const Tokenizer& tokenizer, const Sampled& sampled) {
+std::string logprob_line(const Tokenizer& tokenizer, const TokenOutput& sampled) {
   json::object line = describe(tokenizer, sampled.token, sampled.logprob);
   json::array top;
   for (const TokenChoice& t : sampled.top) top.push_back(describe(tokenizer, t.token, t.logprob));

@@ -17,6 +17,6 @@ void note_finish(const Generation& g, const LoadedModel& model);
 void print_summary(const LoadedModel& model, const Generation& g, uint64_t seed);
 
 // One JSON object: the token, its text, its log-probability, and the most likely ones.
-std::string logprob_line(const Tokenizer& tokenizer, const Sampled& sampled);
+std::string logprob_line(const Tokenizer& tokenizer, const TokenOutput& sampled);
 
 }  // namespace toccata::cli

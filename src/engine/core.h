@@ -20,9 +20,9 @@ namespace toccata::engine {
 
 // What an engine is made of.
 struct Parts {
-  std::unique_ptr<model::ModelRunner> runner;  // max_rows at least as scheduler.max_rows
-  std::unique_ptr<Tokenizer> tokenizer;
-  std::unique_ptr<kv::Pool> pool;
+  std::shared_ptr<model::ModelRunner> runner;  // max_rows at least as scheduler.max_rows
+  std::shared_ptr<const Tokenizer> tokenizer;
+  std::shared_ptr<kv::Pool> pool;  // nobody else takes blocks of it
   ModelInfo info;
   sched::Options scheduler;
   bool prefix_caching = true;

@@ -1,4 +1,4 @@
-// One sequence on a model: what `toccata run`, `eval` and `bench` drive. It owns the block table and feeds prompts in
+// One sequence on a model: what `toccata eval` and `bench` drive. It owns the block table and feeds prompts in
 // chunks; the scheduler of the server does the same for many.
 #pragma once
 

@@ -27,9 +27,7 @@ BlockHash chain_hash(const BlockHash& before, std::span<const int32_t> tokens) {
   return {h.low64, h.high64};
 }
 
-PrefixCache::PrefixCache(Pool& pool) : pool_(pool), entries_(static_cast<size_t>(pool.capacity())) {
-  by_hash_.reserve(entries_.size());
-}
+PrefixCache::PrefixCache(Pool& pool) : pool_(pool) {}
 
 void PrefixCache::link(BlockId block) {
   Entry& e = entry(block);
@@ -56,7 +54,7 @@ void PrefixCache::evict() {
   by_hash_.erase(e.hash);
   e.published = false;
   if (ghosts_.insert(e.hash).second) ghost_order_.push_back(e.hash);
-  if (ghost_order_.size() > entries_.size()) {
+  if (std::ssize(ghost_order_) > pool_.capacity()) {
     ghosts_.erase(ghost_order_.front());
     ghost_order_.pop_front();
   }
@@ -70,6 +68,7 @@ BlockId PrefixCache::allocate() {
   }
   const Result<BlockId> block = pool_.allocate();
   TOCCATA_CHECK(block.has_value());
+  if (static_cast<size_t>(*block) >= entries_.size()) entries_.resize(static_cast<size_t>(*block) + 1);
   return *block;
 }
 
@@ -122,6 +121,11 @@ std::string PrefixCache::check(std::span<const int32_t> holders) const {
   const auto at = [](const char* what, BlockId b) { return std::string(what) + ", block " + std::to_string(b); };
   int64_t free = 0, published = 0, idle_blocks = 0;
   for (BlockId b = 0; b < pool_.capacity(); ++b) {
+    if (static_cast<size_t>(b) >= entries_.size()) {  // never used
+      if (pool_.references(b) != 0) return at("references", b);
+      ++free;
+      continue;
+    }
     const Entry& e = entry(b);
     if (pool_.references(b) != holders[static_cast<size_t>(b)] + (e.published ? 1 : 0)) return at("references", b);
     if (pool_.references(b) == 0) ++free;

@@ -84,7 +84,7 @@ class PrefixCache {
   void evict();
 
   Pool& pool_;
-  std::vector<Entry> entries_;
+  std::vector<Entry> entries_;  // up to the highest block that was ever used: a huge pool costs nothing until then
   std::unordered_map<BlockHash, BlockId, HashOfHash> by_hash_;
   BlockId newest_ = -1, oldest_ = -1;
   int64_t lru_size_ = 0;

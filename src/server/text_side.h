@@ -11,7 +11,7 @@
 namespace toccata::server {
 
 struct TextSide {
-  std::unique_ptr<Tokenizer> tokenizer;
+  std::shared_ptr<const Tokenizer> tokenizer;
   std::optional<ChatPrompts> chat;  // absent: the model has no usable template
   std::string no_chat_reason;       // then: why
   std::vector<std::string> names;   // served model names; the first one is shown in answers

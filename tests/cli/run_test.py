@@ -72,6 +72,26 @@ class Prompts(CliTest):
         self.assertIn(done.returncode, (0, 1))
 
 
+class Speculation(CliTest):
+    def test_the_answer_is_the_same(self):
+        for sampling in (["--temp", "0"], ["--temp", "1", "--seed", "5", "--repeat-penalty", "1.1"]):
+            common = ["-p", "abcabcabcabcabc", "--raw", "-n", "60", *ENDLESS, *sampling]
+            expected = self.answer(*common)
+            for method in ("ngram", "suffix"):
+                with self.subTest(method=method, sampling=sampling):
+                    self.assertEqual(self.answer(*common, "--spec-method", method, "--spec-num-tokens", "7"), expected)
+
+    def test_the_summary_tells_what_became_of_the_drafts(self):
+        repeat = ["-p", "abab" * 8, "--raw", "-n", "20", *ENDLESS]
+        self.assertIn(b"drafted tokens accepted", self.run_tiny(*repeat, "--spec-method", "ngram").stderr)
+        self.assertNotIn(b"drafted", self.run_tiny(*repeat).stderr)
+
+    def test_faults(self):
+        for number in ("33", "-1", "x", ""):
+            self.refused(2, "--spec-num-tokens", "run", "-m", self.model, "-p", "a", "--spec-num-tokens", number)
+        self.refused(2, "--spec-method", "run", "-m", self.model, "-p", "a", "--spec-method", "oracle")
+
+
 class Sampling(CliTest):
     HOT = ["-p", "abc", "-n", "40", "--temp", "2", "--top-k", "0", "--top-p", "1", "--min-p", "0", *ENDLESS]
 
