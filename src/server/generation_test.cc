@@ -18,6 +18,11 @@ struct Case {
   Metrics metrics;
   std::shared_ptr<FakeExchange> client = std::make_shared<FakeExchange>();
 
+  Case() = default;
+  ~Case() { client->leave(); }  // an unfinished generation and its exchange hold each other
+  Case(const Case&) = delete;
+  Case& operator=(const Case&) = delete;
+
   // `g` must not outlive the run.
   std::shared_ptr<Generation> start(const std::string& body, bool chat = true) {
     ApiLimits limits;

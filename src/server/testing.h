@@ -117,11 +117,14 @@ class FakeExchange final : public Exchange {
   void respond(HttpResponse r) override {
     if (closed_) return;
     response = std::move(r);
-    closed_ = true;
+    end_stream();
   }
   void begin_stream(HttpResponse head) override { response = std::move(head); }
   void write(std::string_view bytes) override { response.body += bytes; }
-  void end_stream() override { closed_ = true; }
+  void end_stream() override {
+    closed_ = true;
+    on_close_ = nullptr;
+  }
   void set_ping(std::string) override {}
   void on_close(std::function<void()> callback) override { on_close_ = std::move(callback); }
   bool closed() const override { return closed_; }
