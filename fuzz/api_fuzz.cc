@@ -36,12 +36,12 @@ void check(const ApiResult<ApiRequest>& request, const ApiLimits& limits) {
 void tool_calls(std::string_view text, ToolFormat format, size_t cut) {
   const auto parse = [&](size_t at) {
     ToolCallParser parser(format);
-    std::string out;
+    std::string shown, calls;
     for (const auto& o : {parser.push(text.substr(0, at)), parser.push(text.substr(at)), parser.finish()}) {
-      out += o.text;
-      for (const ToolCall& c : o.calls) out += "\1" + c.name + "\1" + c.arguments;
+      shown += o.text;
+      for (const ToolCall& c : o.calls) calls += "\1" + c.name + "\1" + c.arguments;
     }
-    return out;
+    return shown + calls;
   };
   TOCCATA_CHECK(parse(0) == parse(cut));
 }

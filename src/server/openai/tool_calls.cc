@@ -111,29 +111,36 @@ void ToolCallParser::scan(Output& out, bool last) {
 
 void ToolCallParser::scan_hermes(Output& out, bool last) {
   for (;;) {
-    if (!inside_) {
-      const size_t open = pending_.find(kOpen);
-      size_t text = open != std::string::npos ? open : pending_.size() - (last ? 0 : partial_match(pending_, kOpen));
-      // White space between calls belongs to neither of them.
-      const bool space = pending_.find_first_not_of(kSpace) >= text;
-      if (open == std::string::npos && space && !last && found_) return;
-      if (!(space && (found_ || (open != std::string::npos)))) out.text.append(pending_, 0, text);
-      if (open != std::string::npos) text += kOpen.size();
-      pending_.erase(0, text);
-      if (open == std::string::npos) return;
-      inside_ = true;
-    }
+    if (!inside_ && !open_hermes(out, last)) return;
     const size_t close = pending_.find(kClose);
     if (close == std::string::npos && !last) return;
     const std::vector<ToolCall> calls = calls_of(std::string_view(pending_).substr(0, close));
     const size_t end = close == std::string::npos ? pending_.size() : close + kClose.size();
-    if (calls.empty()) out.text.append(kOpen).append(pending_, 0, end);
+    if (calls.empty()) out.text.append(space_).append(kOpen).append(pending_, 0, end);
     found_ = found_ || !calls.empty();
+    blank_ = !calls.empty();
     out.calls.insert(out.calls.end(), calls.begin(), calls.end());
     pending_.erase(0, end);
+    space_.clear();
     inside_ = false;
     if (pending_.empty()) return;
   }
+}
+
+// White space before and between calls belongs to none of them, so it is held until it is known what follows.
+bool ToolCallParser::open_hermes(Output& out, bool last) {
+  const size_t open = pending_.find(kOpen);
+  inside_ = open != std::string::npos;
+  const size_t text = inside_ ? open : pending_.size() - (last ? 0 : partial_match(pending_, kOpen));
+  blank_ = blank_ && pending_.find_first_not_of(kSpace) >= text;
+  if (blank_ && !inside_ && !last) return false;
+  if (blank_ && inside_) {
+    space_ = pending_.substr(0, text);
+  } else if (!blank_ || !found_) {
+    out.text.append(pending_, 0, text);
+  }
+  pending_.erase(0, text + (inside_ ? kOpen.size() : 0));
+  return inside_;
 }
 
 // Calls reach to the end of the answer, so nothing is known before it.

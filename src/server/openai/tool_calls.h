@@ -34,12 +34,15 @@ class ToolCallParser {
  private:
   void scan(Output& out, bool last);
   void scan_hermes(Output& out, bool last);
+  bool open_hermes(Output& out, bool last);
   void scan_json(Output& out, bool last);
 
   ToolFormat format_;
   std::string pending_;
+  std::string space_;     // before the opening mark
   bool inside_ = false;   // after the opening mark
   bool at_start_ = true;  // nothing but white space came yet
+  bool blank_ = true;     // nothing but white space came yet, or since the last call
   bool found_ = false;
 };
 

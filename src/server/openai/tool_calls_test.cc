@@ -33,6 +33,12 @@ TEST(ToolCalls, Hermes) {
             "Let me see.|f{}|g{}");
   EXPECT_EQ(p("<tool_call>{\"name\":\"f\",\"arguments\":{}}"), "|f{}") << "the end is enough";
   EXPECT_EQ(p("<tool_call>nonsense</tool_call>after"), "<tool_call>nonsense</tool_call>after");
+  const std::string call = "<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>";
+  EXPECT_EQ(p(" \n" + call + " " + call + "\n"), "|f{}|f{}") << "white space around calls is none of the text";
+  EXPECT_EQ(p("a \n" + call + " b " + call), "a \n b |f{}|f{}") << "but that of the text stays";
+  EXPECT_EQ(p(" <tool_call>no</tool_call> " + call), " <tool_call>no</tool_call> |f{}");
+  EXPECT_EQ(p(call + " <t\xcf\xcfool_call>x</tool_call>"), " <t\xcf\xcfool_call>x</tool_call>|f{}");
+  EXPECT_EQ(p(" \n"), " \n");
   EXPECT_EQ(p("<tool_call>{\"name\":5,\"arguments\":{}}</tool_call>"),
             "<tool_call>{\"name\":5,\"arguments\":{}}</tool_call>");
   EXPECT_EQ(p("<tool_call>{\"name\":\"f\",\"arguments\":{}}],\"calls\":[</tool_call>"),
