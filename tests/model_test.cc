@@ -94,11 +94,14 @@ TEST_P(Architecture, AgreesWithTheOracle) {
     model::RunnerOptions options;
     options.k_type = options.v_type = DType::kF32;
     options.attention = method;
-    auto runner = load(model.path(), options);
-    ASSERT_TRUE(runner);
-    const auto ids = prompt(100, o.vocab, 3);
-    const auto want = model.oracle(runner->config()).logits(ids);
-    EXPECT_LT(worst_relative(all_logits(*runner, ids, 0), want), 2e-5);
+    for (kv::Rotation rotation : {kv::Rotation::kOff, kv::Rotation::kOn}) {  // exact apart from rounding
+      options.kv_rotation = rotation;
+      auto runner = load(model.path(), options);
+      ASSERT_TRUE(runner);
+      const auto ids = prompt(100, o.vocab, 3);
+      const auto want = model.oracle(runner->config()).logits(ids);
+      EXPECT_LT(worst_relative(all_logits(*runner, ids, 0), want), 2e-5) << static_cast<int>(rotation);
+    }
   }
 }
 
@@ -155,7 +158,7 @@ TEST_P(Architecture, SameBitsForEveryCacheType) {
       }
     }
     const bool four = k.type == DType::kQ4_0 || v.type == DType::kQ4_0;
-    EXPECT_LT(worst_relative(want, exact), four ? 0.3 : 0.08) << types;
+    EXPECT_LT(worst_relative(want, exact), four ? 0.4 : 0.08) << types;
   }
 }
 

@@ -11,9 +11,9 @@ namespace {
 // What the scripts rely on: the lines between "Commands:" and the next empty line of `toccata --help` begin with a
 // command's name, and `toccata COMMAND --help` shows every long option as --name, and behind the names of an option
 // its choices as one|two.
-#define CHOICES_OF                                                                                                 \
-  "awk -v option=\"$option\" '/^  -/ { found = 0; for (i = 1; i < NF; i++) { name = $i; sub(/,$/, \"\", name); "   \
-  "if (name == option) found = 1; if ($i ~ /,$/) continue; if (found && $(i + 1) ~ /^[a-z0-9]+([|][a-z0-9]+)+$/) " \
+#define CHOICES_OF                                                                                                   \
+  "awk -v option=\"$option\" '/^  -/ { found = 0; for (i = 1; i < NF; i++) { name = $i; sub(/,$/, \"\", name); "     \
+  "if (name == option) found = 1; if ($i ~ /,$/) continue; if (found && $(i + 1) ~ /^[a-z0-9_]+([|][a-z0-9_]+)+$/) " \
   "{ gsub(/[|]/, \"\\n\", $(i + 1)); print $(i + 1) } next } }'"
 
 constexpr const char* kBash = R"sh(# bash completion for toccata; load with: source <(toccata completion bash)

@@ -15,7 +15,7 @@ namespace {
 
 struct Options {
   ModelOptions model;
-  std::string cases, out, perplexity;
+  std::string cases, out, perplexity, divergence;
   DumpOptions dump;
 };
 
@@ -24,6 +24,8 @@ void declare(ArgParser& parser, Options& o) {
   parser.text("--cases", o.cases, "REF.json", "reference file of kind tok, piece, chat, logits, greedy or ppl");
   parser.text("--out", o.out, "OUT.jsonl", "where the answers go, one JSON object a line; '-' or absent: stdout");
   parser.text("--perplexity", o.perplexity, "TEXT", "perplexity of a text file in windows of -c tokens (512)");
+  parser.text("--divergence", o.divergence, "TEXT",
+              "KL divergence and agreement of the top token against an f16 cache, in the same windows");
   parser.group("Logits as bits");
   parser.text("--logits-dump", o.dump.file, "FILE", "write the logits of the last tokens of -f as raw f32 rows");
   parser.flag("--dump-hash", o.dump.hashes, "print position and XXH3-64 of each of these rows");
@@ -36,6 +38,7 @@ void declare(ArgParser& parser, Options& o) {
       "Examples:\n"
       "  toccata eval -m model.gguf --cases logits.json --out out.jsonl && check_refs.py logits.json out.jsonl\n"
       "  toccata eval -m model.gguf --perplexity book.txt -c 512\n"
+      "  toccata eval -m model.gguf --divergence book.txt -c 2048 --kv-cache-dtype q8_0\n"
       "  toccata eval -m model.gguf -f prompt.txt --dump-last 300 --chunk-size 7 --logits-dump a.f32");
 }
 
@@ -79,15 +82,17 @@ int eval_main(int argc, char** argv) {
   declare(parser, o);
   if (const std::optional<int> code = parser.parse(argc, argv)) return *code;
   const bool dump = !o.dump.file.empty() || o.dump.hashes;
-  if ((o.cases.empty() ? 0 : 1) + (o.perplexity.empty() ? 0 : 1) + (dump ? 1 : 0) != 1) {
-    return parser.usage_error("choose one of --cases, --perplexity and --logits-dump or --dump-hash");
+  if ((o.cases.empty() ? 0 : 1) + (o.perplexity.empty() ? 0 : 1) + (o.divergence.empty() ? 0 : 1) + (dump ? 1 : 0) !=
+      1) {
+    return parser.usage_error("choose one of --cases, --perplexity, --divergence and --logits-dump or --dump-hash");
   }
   if (dump && o.dump.prompt_path.empty())
     return parser.usage_error("--logits-dump and --dump-hash need a prompt: -f FILE");
   install_signal_handlers();
-  const Status s = dump                   ? eval_dump(o.model, o.dump)
-                   : o.perplexity.empty() ? run_cases(o)
-                                          : eval_perplexity(o.model, o.perplexity);
+  const Status s = dump                    ? eval_dump(o.model, o.dump)
+                   : !o.divergence.empty() ? eval_divergence(o.model, o.divergence)
+                   : o.perplexity.empty()  ? run_cases(o)
+                                           : eval_perplexity(o.model, o.perplexity);
   if (interrupted()) return 130;
   return s ? 0 : report("eval", s.error());
 }

@@ -1,4 +1,4 @@
-// `toccata eval --perplexity TEXT` and `--logits-dump FILE`.
+// `toccata eval --perplexity TEXT`, `--divergence TEXT` and `--logits-dump FILE`.
 #pragma once
 
 #include <string>
@@ -10,6 +10,10 @@ namespace toccata::cli {
 // Cuts the text's tokens into windows of options.context tokens (0: 512), each evaluated from an empty cache and
 // begun with BOS where the model wants one, and prints exp(mean nll) with its standard error to stdout.
 Status eval_perplexity(const ModelOptions& options, const std::string& text_path);
+
+// The same windows, compared token by token with the same model whose cache is f16: mean KL divergence of the two
+// distributions, how often the most likely token is the same, and both perplexities.
+Status eval_divergence(const ModelOptions& options, const std::string& text_path);
 
 struct DumpOptions {
   std::string prompt_path;   // text; special tokens are recognised, BOS is added as the model asks

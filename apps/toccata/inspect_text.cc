@@ -2,6 +2,7 @@
 #include <cstdio>
 
 #include "inspect_report.h"
+#include "output.h"
 
 namespace toccata::cli {
 namespace {
@@ -16,16 +17,6 @@ std::string format(const char* pattern, Args... args) {
   char buffer[512];
   std::snprintf(buffer, sizeof(buffer), pattern, args...);
   return buffer;
-}
-
-std::string size_text(double bytes) {
-  static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  size_t unit = 0;
-  while (bytes >= 1024 && unit + 1 < std::size(kUnits)) {
-    bytes /= 1024;
-    ++unit;
-  }
-  return format(unit == 0 ? "%.0f %s" : "%.1f %s", bytes, kUnits[unit]);
 }
 
 std::string line(const char* label, const std::string& value) { return format("  %-16s ", label) + value + "\n"; }

@@ -24,6 +24,7 @@ constexpr Command kCommands[] = {
     {"run", run_main, "answer a prompt, or chat on a terminal"},
     {"serve", serve_main, "HTTP server with OpenAI's API, for many users at once"},
     {"inspect", inspect_main, "what is in a model file, and what memory it needs"},
+    {"plan", plan_main, "how many tokens and requests fit, and how fast they can be at best"},
     {"tokenize", tokenize_main, "text to token ids"},
     {"detokenize", detokenize_main, "token ids to text"},
     {"eval", eval_main, "compare with reference outputs, or measure perplexity"},

@@ -20,19 +20,21 @@ void add_engine_options(ArgParser& parser, ModelOptions& options) {
   parser.integer("-ub,--chunk-size", options.chunk, 1, 1 << 20, "most prompt tokens per step");
   parser.choice("--attention", options.attention, {"flash", "naive"},
                 "flash: tiled; naive: the whole score matrix in memory, for comparison");
-  add_cache_types(parser, options.k_type, options.v_type);
+  add_cache_types(parser, options.k_type, options.v_type, options.kv_rotate);
 }
 
 attention::Method attention_method(const std::string& name) {
   return name == "naive" ? attention::Method::kNaive : attention::Method::kFlash;
 }
 
-void add_cache_types(ArgParser& parser, std::string& k_type, std::string& v_type) {
+void add_cache_types(ArgParser& parser, std::string& k_type, std::string& v_type, std::string& rotate) {
   std::vector<std::string> names;
   for (const kv::CacheType& t : kv::kCacheTypes) names.emplace_back(t.name);
   parser.choice("-ctk,--cache-type-k", k_type, names, "element type of cached keys");
   parser.choice("-ctv,--cache-type-v", v_type, names, "element type of cached values");
   parser.choice("--kv-cache-dtype", {&k_type, &v_type}, names, "both of them; what is given later counts");
+  parser.choice("--kv-rotate", rotate, {"auto", "on", "off"},
+                "Hadamard rotation of cached keys and values, which coarse types need; auto: of q4_0 alone");
 }
 
 void add_sampling_options(ArgParser& parser, SamplingOptions& options) {
@@ -102,6 +104,23 @@ Result<SamplingParams> resolve_sampling(const SamplingOptions& options, int32_t 
   }
   if (Status s = p.validate(vocab); !s) return tl::unexpected(s.error());
   return p;
+}
+
+std::optional<uint64_t> parse_size(std::string text) {
+  double unit = 1;
+  while (!text.empty() && (text.back() == 'B' || text.back() == 'i' || text.back() == 'b')) text.pop_back();
+  const size_t at = text.empty() ? std::string::npos : std::string("kmgt").find(static_cast<char>(text.back() | 0x20));
+  if (at != std::string::npos) {
+    for (size_t i = 0; i <= at; ++i) unit *= 1024;
+    text.pop_back();
+  }
+  const std::optional<double> n = parse_number(text);
+  if (!n || !(*n > 0) || *n * unit > 1e15) return std::nullopt;
+  return static_cast<uint64_t>(*n * unit);
+}
+
+std::string wrong_size(const std::string& option, const std::string& text) {
+  return option + " must be a size such as 512M or 2.5G, or auto, not " + quoted(text);
 }
 
 }  // namespace toccata::cli

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,14 +21,15 @@ struct ModelOptions {
   int64_t chunk = 512;  // most prompt tokens per step
   std::string attention = "flash";
   std::string k_type = "f16", v_type = "f16";
+  std::string kv_rotate = "auto";
 };
 
 void add_model_path(ArgParser& parser, ModelOptions& options);
 void add_engine_options(ArgParser& parser, ModelOptions& options);
 
 attention::Method attention_method(const std::string& name);  // "flash" or "naive"
-// -ctk, -ctv, and --kv-cache-dtype for both.
-void add_cache_types(ArgParser& parser, std::string& k_type, std::string& v_type);
+// -ctk, -ctv, --kv-cache-dtype for both, and --kv-rotate.
+void add_cache_types(ArgParser& parser, std::string& k_type, std::string& v_type, std::string& rotate);
 
 struct SamplingOptions {
   SamplingParams params;
@@ -52,5 +54,9 @@ Result<SamplingParams> resolve_sampling(const SamplingOptions& options, int32_t 
 
 // "ID+BIAS", "ID-BIAS", "ID=BIAS"; the bias may be -inf.
 Result<std::pair<int32_t, float>> parse_bias(const std::string& text);
+
+// "512M", "2.5G", "1048576"; powers of 1024.
+std::optional<uint64_t> parse_size(std::string text);
+std::string wrong_size(const std::string& option, const std::string& text);  // a usage error
 
 }  // namespace toccata::cli

@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
+#include <iterator>
 
 #include "arg_parser.h"
 #include "interrupt.h"
@@ -78,6 +80,18 @@ Result<std::string> read_text(const std::string& path, size_t most) {
   if (text.size() > most) {
     return fail(ErrorCode::kInvalidFile, name + " is longer than " + std::to_string(most >> 20) + " MiB");
   }
+  return text;
+}
+
+std::string size_text(double bytes) {
+  static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  size_t unit = 0;
+  while (bytes >= 1024 && unit + 1 < std::size(kUnits)) {
+    bytes /= 1024;
+    ++unit;
+  }
+  char text[64];
+  std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.1f %s", bytes, kUnits[unit]);
   return text;
 }
 

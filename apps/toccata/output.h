@@ -31,4 +31,6 @@ class OutputFile {
 // A whole text file, or stdin for "-". Errors: kNotFound, kInvalidFile (a directory, above `most` bytes).
 Result<std::string> read_text(const std::string& path, size_t most = size_t{256} << 20);
 
+std::string size_text(double bytes);  // "1.5 GiB"
+
 }  // namespace toccata::cli

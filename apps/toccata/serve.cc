@@ -32,7 +32,7 @@ void declare_engine(ArgParser& parser, Options& o) {
   parser.integer("-t,--threads", o.threads, 0, 1024, "threads; 0: one per CPU");
   parser.text("--kv-memory", o.kv_memory, "SIZE",
               "memory of the KV cache, as 512M or 2.5G; auto: half of what is free");
-  add_cache_types(parser, o.engine.cache_type_k, o.engine.cache_type_v);
+  add_cache_types(parser, o.engine.cache_type_k, o.engine.cache_type_v, o.engine.kv_rotate);
   parser.integer("--max-num-seqs", o.engine.max_sequences, 1, 4096, "requests that run at once");
   parser.integer("--max-queue", o.engine.max_waiting, 1, 1 << 20, "requests that wait; more get status 429");
   parser.integer("--max-queue-tokens", o.engine.max_waiting_tokens, 1, int64_t{1} << 40,
@@ -79,28 +79,12 @@ void declare(ArgParser& parser, Options& o) {
       "  toccata serve -m model.gguf --max-num-seqs 16 --kv-memory 2G --itl-target 150");
 }
 
-// "512M", "2.5G", "1048576"; powers of 1024.
-std::optional<uint64_t> parse_size(std::string text) {
-  double unit = 1;
-  while (!text.empty() && (text.back() == 'B' || text.back() == 'i' || text.back() == 'b')) text.pop_back();
-  const size_t at = text.empty() ? std::string::npos : std::string("kmgt").find(static_cast<char>(text.back() | 0x20));
-  if (at != std::string::npos) {
-    for (size_t i = 0; i <= at; ++i) unit *= 1024;
-    text.pop_back();
-  }
-  const std::optional<double> n = parse_number(text);
-  if (!n || !(*n > 0) || *n * unit > 1e15) return std::nullopt;
-  return static_cast<uint64_t>(*n * unit);
-}
-
 // 0, or the exit code of a usage error.
 int resolve(const ArgParser& parser, Options& o) {
   if (o.engine.model.empty()) return parser.usage_error("no model given: use -m FILE");
   if (o.kv_memory != "auto") {
     const std::optional<uint64_t> bytes = parse_size(o.kv_memory);
-    if (!bytes)
-      return parser.usage_error("--kv-memory must be a size such as 512M or 2.5G, or auto, not " +
-                                cli::quoted(o.kv_memory));
+    if (!bytes) return parser.usage_error(wrong_size("--kv-memory", o.kv_memory));
     o.engine.kv_memory = *bytes;
   }
   if (o.chunk_size != "auto") {

@@ -1,9 +1,8 @@
 // Engine::start: from options to a running engine.
 #include <algorithm>
-#include <cstdio>
-#include <fstream>
 #include <string>
 
+#include "base/memory_info.h"
 #include "engine/core.h"
 #include "engine/threaded_engine.h"
 #include "kv/cache_types.h"
@@ -33,20 +32,6 @@ Result<DType> cache_type(const std::string& name, const char* which) {
   if (const std::optional<DType> type = kv::cache_type(name)) return *type;
   return fail(ErrorCode::kInvalidArgument,
               std::string("the ") + which + " cache cannot be '" + name + "'; use one of " + kv::cache_type_names());
-}
-
-// MemAvailable of the system, or what the control group leaves if that is less. 0: unknown.
-uint64_t available_memory() {
-  uint64_t bytes = 0;
-  std::ifstream info("/proc/meminfo");
-  for (std::string line; std::getline(info, line);) {
-    unsigned long long kib = 0;
-    if (std::sscanf(line.c_str(), "MemAvailable: %llu kB", &kib) == 1) bytes = uint64_t{kib} * 1024;
-  }
-  uint64_t limit = 0, used = 0;
-  std::ifstream max("/sys/fs/cgroup/memory.max"), current("/sys/fs/cgroup/memory.current");
-  if (max >> limit && current >> used) bytes = std::min(bytes, limit > used ? limit - used : 0);
-  return bytes;
 }
 
 // Blocks of the pool, and the context that follows where the options leave it open.
@@ -80,6 +65,10 @@ Result<engine::Parts> load(const EngineOptions& o) {
   const Result<DType> k_type = cache_type(o.cache_type_k, "K"), v_type = cache_type(o.cache_type_v, "V");
   if (!k_type) return tl::unexpected(k_type.error());
   if (!v_type) return tl::unexpected(v_type.error());
+  const std::optional<kv::Rotation> rotation = kv::rotation(o.kv_rotate);
+  if (!rotation) {
+    return fail(ErrorCode::kInvalidArgument, "kv_rotate cannot be '" + o.kv_rotate + "'; use auto, on or off");
+  }
 
   engine::Parts parts;
   parts.scheduler.max_sequences = o.max_sequences;
@@ -97,6 +86,7 @@ Result<engine::Parts> load(const EngineOptions& o) {
   run.threads = o.threads;
   run.max_rows = parts.scheduler.max_rows;
   run.max_logit_rows = o.max_sequences + kDraftRows + kPromptLogitRows;
+  run.kv_rotation = *rotation;
   run.k_type = *k_type;
   run.v_type = *v_type;
   Result<std::unique_ptr<model::ModelRunner>> runner = model::ModelRunner::load(*file, run);

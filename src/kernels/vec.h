@@ -27,6 +27,11 @@ struct VecKernels {
   void (*rope)(float* x, int64_t heads, int64_t head_dim, int64_t rot_dim, const float* cos, const float* sin,
                bool interleaved);
 
+  // Normalised Walsh-Hadamard transform of `count` runs of `size` floats (a power of two from 8 to 512), in place: for
+  // h = 1, 2, 4, ... pairs (i, i + h) become (x_i + x_{i+h}, x_i - x_{i+h}), then all are multiplied by
+  // f32(1 / sqrt(size)). It is orthogonal and its own inverse.
+  void (*hadamard)(float* x, int64_t count, int64_t size);
+
   // out[j] = the largest of x[128 j, 128 j + 128), the last run maybe shorter; NaN never counts, -infinity if nothing
   // is above it. 16 lanes of x > m ? x : m, combined in the same way.
   void (*run_max)(const float* x, int64_t n, float* out);

@@ -221,5 +221,34 @@ TEST(Exp2, KeepsItsPromises) {
   EXPECT_LT(worst, 2.0e-7);
 }
 
+TEST(Vec, HadamardEqualsTheReferenceAndIsItsOwnInverse) {
+  std::mt19937 rng(21);
+  std::normal_distribution<float> normal(0.0f, 2.0f);
+  for (int64_t size = 8; size <= 512; size *= 2) {
+    const size_t n = static_cast<size_t>(3 * size);
+    std::vector<float> x(n);
+    for (float& v : x) v = normal(rng);
+    x[1] = x[0];  // differences of exactly 0
+    std::vector<float> want = x;
+    available_kernels().front().vec->hadamard(want.data(), 3, size);
+    for (const auto& set : testing::tested_sets()) {
+      std::vector<float> got = x;
+      set.vec->hadamard(got.data(), 3, size);
+      ASSERT_EQ(0, std::memcmp(got.data(), want.data(), n * sizeof(float))) << set.name << " " << size;
+      set.vec->hadamard(got.data(), 3, size);
+      for (size_t i = 0; i < n; ++i) ASSERT_NEAR(got[i], x[i], 1e-5) << size;
+    }
+    // Element k of a run is the sum of x_i with the sign of the parity of i & k, over the root of the size.
+    for (int64_t k = 0; k < size; ++k) {
+      double sum = 0;
+      for (int64_t i = 0; i < size; ++i) {
+        const double v = x[static_cast<size_t>(size + i)];
+        sum += __builtin_parityll(static_cast<unsigned long long>(i & k)) ? -v : v;
+      }
+      ASSERT_NEAR(want[static_cast<size_t>(size + k)], sum / std::sqrt(static_cast<double>(size)), 1e-4);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace toccata::kernels

@@ -24,12 +24,6 @@ void Decoder::quantize_row(const float* source, int64_t row, int64_t cols, KindM
   }
 }
 
-void Decoder::quantize_rows(Team& team, const float* source, size_t stride, int64_t cols, KindMask mask) {
-  team.parallel_for(rows_, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; ++r) quantize_row(source + static_cast<size_t>(r) * stride, r, cols, mask);
-  });
-}
-
 void Decoder::residual_norm(Team& team, const float* branch, const float* post_norm, const float* norm, KindMask mask) {
   const kernels::VecKernels& vec = *kernels_->vec;
   const int64_t dim = config_.dim;
@@ -76,7 +70,7 @@ void Decoder::embed(Team& team) {
   });
 }
 
-// Bias, QK norm and rotation of the rows that the products left in qkv_.
+// Bias, QK norm and rotary embedding of the rows that the products left in qkv_, and what the cache wants of them.
 void Decoder::finish_qkv(Team& team, const LayerWeights& w, bool local) {
   const kernels::VecKernels& vec = *kernels_->vec;
   const RopeConfig& rope = local ? config_.rope_local : config_.rope;
@@ -100,6 +94,11 @@ void Decoder::finish_qkv(Team& team, const LayerWeights& w, bool local) {
       const int64_t at = r * (rope.dim / 2);
       vec.rope(q, config_.heads, hd, rope.dim, cos + at, sin + at, rope.interleaved);
       vec.rope(k, config_.kv_heads, hd, rope.dim, cos + at, sin + at, rope.interleaved);
+      if (rotate_k_) {
+        rotate_heads(q, config_.heads);
+        rotate_heads(k, config_.kv_heads);
+      }
+      if (rotate_v_) rotate_heads(v, config_.kv_heads);
     }
   });
 }
@@ -119,6 +118,24 @@ void Decoder::attend(Team& team, const kv::Pool& pool, int index) {
   args.out = attn_.as<float>();
   args.out_stride = static_cast<size_t>(config_.heads) * static_cast<size_t>(config_.head_dim);
   attention_->run(team, args);
+}
+
+void Decoder::rotate_heads(float* x, int heads) const {
+  const int size = config_.head_dim & -config_.head_dim;
+  kernels_->vec->hadamard(x, int64_t{heads} * (config_.head_dim / size), size);
+}
+
+// Turns the output back if V was rotated, and quantises it for the next product.
+void Decoder::finish_attention(Team& team, const LayerWeights& w) {
+  const int64_t width = int64_t{config_.heads} * config_.head_dim;
+  const KindMask mask = kinds({&w.o});
+  team.parallel_for(rows_, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) {
+      float* row = attn_.as<float>() + r * width;
+      if (rotate_v_) rotate_heads(row, config_.heads);
+      quantize_row(row, r, width, mask);
+    }
+  });
 }
 
 // After the last layer's attention only rows that need logits matter: moves them to the front.
@@ -191,8 +208,7 @@ void Decoder::layer(Team& team, const kv::Pool& pool, int index) {
     keep_logit_rows(team);
     if (rows_ == 0) return;
   }
-  const size_t q_dim = static_cast<size_t>(config_.heads) * static_cast<size_t>(config_.head_dim);
-  quantize_rows(team, attn_.as<float>(), q_dim, static_cast<int64_t>(q_dim), kinds({&w.o}));
+  finish_attention(team, w);
   const MatmulTarget o[] = {{&w.o.matrix, branch, dim_width_}};
   multiply(team, o);
   add_bias(team, *kernels_->vec, w.o, branch, dim_width_, rows_);

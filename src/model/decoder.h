@@ -48,13 +48,15 @@ class Decoder final : public ModelRunner {
   void layer(Team& team, const kv::Pool& pool, int index);
   void finish_qkv(Team& team, const LayerWeights& w, bool local);
   void attend(Team& team, const kv::Pool& pool, int index);
+  void finish_attention(Team& team, const LayerWeights& w);
+  // The Hadamard transform of `heads` heads side by side, in runs of the largest power of two that divides their size.
+  void rotate_heads(float* x, int heads) const;
   void keep_logit_rows(Team& team);
   void feed_forward(Team& team, const LayerWeights& w);
   void project_logits(Team& team, float* logits);
 
   // x += post_norm(branch) (post_norm null: x += branch; branch null: nothing), then norm(x) quantised.
   void residual_norm(Team& team, const float* branch, const float* post_norm, const float* norm, KindMask mask);
-  void quantize_rows(Team& team, const float* source, size_t stride, int64_t cols, KindMask mask);
   void quantize_row(const float* source, int64_t row, int64_t cols, KindMask mask);
   void multiply(Team& team, std::span<const MatmulTarget> targets);
   float* thread_row(const Team& team) const { return temp_.as<float>() + static_cast<size_t>(team.rank()) * widest_; }
@@ -66,6 +68,7 @@ class Decoder final : public ModelRunner {
   std::unique_ptr<Weights> weights_;
   std::unique_ptr<attention::Attention> attention_;
   RopeTable rope_, rope_local_;
+  bool rotate_k_ = false, rotate_v_ = false;  // kv::Rotation
 
   // Activations, all [max_rows][...]; sizes in floats unless bytes are named.
   size_t q_width_ = 0, kv_width_ = 0, qkv_stride_ = 0, ff_width_ = 0, dim_width_ = 0, widest_ = 0;

@@ -36,7 +36,9 @@ Decoder::Decoder(ModelConfig config, const RunnerOptions& options, const kernels
       kernels_(kernels),
       threads_(options.threads),
       rope_(config_.rope, config_.yarn, nullptr),
-      rope_local_(config_.rope_local, YarnConfig{}, nullptr) {}
+      rope_local_(config_.rope_local, YarnConfig{}, nullptr),
+      rotate_k_(kv::rotates(options.kv_rotation, options.k_type)),
+      rotate_v_(kv::rotates(options.kv_rotation, options.v_type)) {}
 
 Result<std::unique_ptr<ModelRunner>> Decoder::create(std::shared_ptr<const gguf::File> file, ModelConfig config,
                                                      const RunnerOptions& options) {

@@ -12,6 +12,7 @@
 #include "attention/attention.h"
 #include "base/thread_pool.h"
 #include "format/gguf/gguf.h"
+#include "kv/cache_types.h"
 #include "kv/pool.h"
 #include "model/config.h"
 #include "toccata/result.h"
@@ -38,6 +39,7 @@ struct RunnerOptions {
   int64_t max_logit_rows = 512;  // most logit rows in one step
   attention::Method attention = attention::Method::kFlash;
   DType k_type = DType::kF16, v_type = DType::kF16;
+  kv::Rotation kv_rotation = kv::Rotation::kAuto;
   const kernels::KernelSet* kernels = nullptr;  // null: kernels::select_kernels(); tests compare several
   std::function<void(double)> progress;         // 0..1 while loading; may be empty
 };

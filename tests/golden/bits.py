@@ -67,6 +67,9 @@ def main():
                 same = hashes(toccata, model, prompt, types + arguments, sets[-1]) == own
                 failed += not same
                 print(f"{'same ' if same else 'OTHER'} bits: {' '.join(types + arguments)}", flush=True)
+        if hashes(toccata, model, prompt, ["-ctk", "q4_0", "--kv-rotate", "on"], sets[-1]) == \
+                hashes(toccata, model, prompt, ["-ctk", "q4_0", "--kv-rotate", "off"], sets[-1]):
+            sys.exit("the rotation of q4_0 keys should have changed the bits")
     return 1 if failed else 0
 
 

@@ -70,9 +70,24 @@ double exp_sum(const float* x, int64_t n, double shift, double scale) {
   return tree16(lane);
 }
 
+void hadamard(float* x, int64_t count, int64_t size) {
+  const float factor = static_cast<float>(1.0 / std::sqrt(static_cast<double>(size)));
+  for (int64_t c = 0; c < count; ++c, x += size) {
+    for (int64_t h = 1; h < size; h *= 2) {
+      for (int64_t i = 0; i < size; ++i) {
+        if (i & h) continue;
+        const float a = x[i], b = x[i + h];
+        x[i] = a + b;
+        x[i + h] = a - b;
+      }
+    }
+    for (int64_t i = 0; i < size; ++i) x[i] *= factor;
+  }
+}
+
 }  // namespace
 
 extern const VecKernels kVec;
-const VecKernels kVec = {rms_norm, add, scale, silu_mul, gelu_mul, rope, run_max, exp_sum};
+const VecKernels kVec = {rms_norm, add, scale, silu_mul, gelu_mul, rope, hadamard, run_max, exp_sum};
 
 }  // namespace toccata::kernels::generic

@@ -1,8 +1,8 @@
-// Quantised K and V (kernels/kv_layout.h) as sources of the attention kernels. A tile is dequantised to f32 once for
-// all its rows, in the layout of an f32 block, and goes on as one.
+// Quantised K and V (kernels/kv_layout.h) as sources of the attention kernels. For many rows a tile is dequantised to
+// f32 once, in the layout of an f32 block, and goes on as one; for few rows attn_coded.h dequantises in registers.
 #pragma once
 
-#include "kernels/x86/attn_body.h"
+#include "kernels/x86/attn_coded.h"
 
 namespace toccata::kernels {
 namespace {
@@ -84,11 +84,12 @@ TOCCATA_INLINE void with_codes(DType type, const AttnScratch& scratch, F f) {
   }
 }
 
-// f(source of keys) for the tile's type, and the same for values.
+// f(source of keys) for the tile's type, and the same for values. Rows of one group read each code once.
 template <class L, class F>
 TOCCATA_INLINE void with_keys(const AttnTile& tile, const AttnScratch& scratch, F f) {
   if (kv_quantised(tile.k_type)) {
-    with_codes<L, UnpackedKeys>(tile.k_type, scratch, f);
+    tile.rows <= L::kRows ? with_codes<L, CodedKeys>(tile.k_type, scratch, f)
+                          : with_codes<L, UnpackedKeys>(tile.k_type, scratch, f);
   } else {
     with_floats<L, KeyBlock>(tile.k_type, f);
   }
@@ -96,7 +97,8 @@ TOCCATA_INLINE void with_keys(const AttnTile& tile, const AttnScratch& scratch, 
 template <class L, class F>
 TOCCATA_INLINE void with_values(const AttnTile& tile, const AttnScratch& scratch, F f) {
   if (kv_quantised(tile.v_type)) {
-    with_codes<L, UnpackedValues>(tile.v_type, scratch, f);
+    tile.rows <= L::kRows ? with_codes<L, CodedValues>(tile.v_type, scratch, f)
+                          : with_codes<L, UnpackedValues>(tile.v_type, scratch, f);
   } else {
     with_floats<L, ValueBlock>(tile.v_type, f);
   }
