@@ -21,11 +21,7 @@ CASES = [
     (["toccata", "run", "--"], {"--prompt", "--help", "--cache-type-k"}, {"--cases"}),
     (["toccata", "eval", "--c"], {"--cases", "--ctx-size"}, {"--prompt"}),
     (["toccata", "run", "--attention", ""], {"flash", "naive"}, {"model.gguf", "f16"}),
-<<<<<<< HEAD
     (["toccata", "serve", "-ctk", ""], {"f16", "bf16", "q8_0"}, {"model.gguf"}),
-=======
-    (["toccata", "serve", "-ctk", ""], {"f16", "bf16", "f32", "q8_0"}, {"model.gguf"}),
->>>>>>> a2b411e (cli: complete choices with an underscore in their names)
     (["toccata", "bench", "--cache-type-v", "b"], {"bf16"}, {"f16"}),
     (["toccata", "completion", ""], {"bash", "zsh", "fish"}, {"model.gguf"}),
     (["toccata", "run", "-f", "n"], {"notes.txt"}, {"model.gguf"}),
