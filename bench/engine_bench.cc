@@ -1,7 +1,8 @@
 // What continuous batching, chunked prefill and the prefix cache are worth on this machine: a program of its own.
 //
-//   engine_bench MODEL.gguf [LONG_PROMPT_TOKENS]
+//   engine_bench MODEL.gguf [LONG_PROMPT_TOKENS [PART ...]]
 //
+// Parts: batching auto 60 100 200 c64 c256 c512 classic prefix (numbers are ITL targets); all without any.
 // Prints, for one model: tokens/s of 1 to 8 streams, and the share of the step that is spent outside the model; the
 // gaps of 8 running streams while one long prompt is read, by chunk setting, and that prompt's time to its first token;
 // the time to the first token of a prompt that the prefix cache holds. Times move with the machine's load: compare
@@ -163,24 +164,29 @@ int bench(int argc, char** argv) {
   EngineOptions o;
   o.model = argv[1];
   const int64_t tokens = argc > 2 ? std::strtoll(argv[2], nullptr, 10) : 3000;
-  batching(o);
+  const std::vector<std::string> only(argv + std::min(argc, 3), argv + argc);
+  const auto wanted = [&](const std::string& name) {
+    return only.empty() || std::find(only.begin(), only.end(), name) != only.end();
+  };
+  if (wanted("batching")) batching(o);
   std::printf("\n8 streams, then a prompt of %lld tokens\n", static_cast<long long>(tokens));
   std::printf("%-22s | gap before ms, p50 / p99 | while it is read ms, p50 / p99 / max | its first token\n", "setting");
-  long_prompt(o, "auto", tokens);
+  if (wanted("auto")) long_prompt(o, "auto", tokens);
   for (double target : {60.0, 100.0, 200.0}) {
     EngineOptions t = o;
     t.itl_target_ms = target;
-    long_prompt(t, ("target " + std::to_string(static_cast<int>(target)) + " ms").c_str(), tokens);
+    if (wanted(std::to_string(static_cast<int>(target))))
+      long_prompt(t, ("target " + std::to_string(static_cast<int>(target)) + " ms").c_str(), tokens);
   }
   for (int64_t chunk : {64, 256, 512}) {
     EngineOptions c = o;
     c.chunk_size = chunk;
-    long_prompt(c, ("chunks of " + std::to_string(chunk)).c_str(), tokens);
+    if (wanted("c" + std::to_string(chunk))) long_prompt(c, ("chunks of " + std::to_string(chunk)).c_str(), tokens);
   }
   EngineOptions classic = o;
   classic.chunked_prefill = false;
-  long_prompt(classic, "not chunked", tokens);
-  prefix(o);
+  if (wanted("classic")) long_prompt(classic, "not chunked", tokens);
+  if (wanted("prefix")) prefix(o);
   return 0;
 }
 

@@ -40,7 +40,7 @@ void declare_engine(ArgParser& parser, Options& o) {
   parser.text("--chunk-size", o.chunk_size, "N|auto",
               "prompt tokens per step while others generate; auto: as many as keep their pace");
   parser.number("--itl-target", o.itl_target, 0, 1e6f,
-                "milliseconds between two tokens that auto keeps to; 0: about four plain steps");
+                "milliseconds between two tokens that auto keeps to; 0: about eight plain steps");
   parser.flag("--no-chunked-prefill", o.no_chunked, "read each prompt in one go while everybody waits, for comparison");
   parser.flag("--no-prefix-caching", o.no_prefix_caching, "compute every prompt from its first token");
 }

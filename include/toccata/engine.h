@@ -24,7 +24,7 @@ struct EngineOptions {
   int64_t max_waiting_tokens = 1 << 20;  // prompt tokens in the queue; more are refused
   bool chunked_prefill = true;           // false: a prompt is read in steps of its own while decodes wait
   int64_t chunk_size = 0;                // prefill tokens per step; 0: chosen by the cost model, at most 512
-  double itl_target_ms = 0.0;            // for the chosen chunk; 0: about four plain decode steps
+  double itl_target_ms = 0.0;            // for the chosen chunk; 0: about eight plain decode steps
   bool prefix_caching = true;
   SpeculationParams speculation;    // of requests that say nothing about it
   bool shared_spec_corpus = false;  // suffix drafts also from earlier answers of the same cache_salt, in bounded memory

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "engine/calibrate.h"
 #include "sampling/candidates.h"
 #include "spec/verify.h"
 
@@ -90,6 +91,15 @@ void Core::cancel(RequestId id) { end(id, FinishReason::kCancelled); }
 
 void Core::cancel_all() {
   while (!sequences_.empty()) end(sequences_.begin()->first, FinishReason::kCancelled);
+}
+
+void Core::calibrate() {
+  TOCCATA_CHECK(idle());
+  CalibrationLimits limits;
+  limits.context = parts_.info.context;
+  limits.sequences = parts_.scheduler.max_sequences;
+  engine::calibrate(*parts_.runner, *parts_.pool, logits_.as<float>(), limits,
+                    [this](const sched::StepShape& shape, double seconds) { scheduler_.learn(shape, seconds); });
 }
 
 std::vector<RequestId> Core::left_queue() { return std::exchange(left_queue_, {}); }

@@ -41,6 +41,9 @@ class Core {
   // kInvalidArgument that names the parameter. Reads constant state only: any thread may call it.
   Status check(const Request& request) const;
 
+  // Measures what steps cost, for the scheduler's choice of chunks: about half a second. Before the first request.
+  void calibrate();
+
   // `request` must have passed check().
   void add(RequestId id, Request request, std::shared_ptr<RequestListener> listener, double now);
   void cancel(RequestId id);  // without effect once the request has finished

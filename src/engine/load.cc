@@ -116,6 +116,7 @@ Result<std::unique_ptr<Engine>> Engine::start(const EngineOptions& options) {
   if (!parts) return tl::unexpected(parts.error());
   Result<std::unique_ptr<engine::Core>> core = engine::Core::create(std::move(*parts));
   if (!core) return tl::unexpected(core.error());
+  (*core)->calibrate();
   return engine::start_engine(std::move(*core), {options.max_waiting, options.max_waiting_tokens});
 }
 

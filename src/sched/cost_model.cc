@@ -22,8 +22,12 @@ size_t range_of(int64_t n) {
 }  // namespace
 
 CostModel::Terms CostModel::terms_of(const StepShape& s) {
-  return {1.0, static_cast<double>(s.prefill_tokens), s.prefill_keys / kKeysPerUnit,
-          static_cast<double>(s.decodes + s.drafted), s.decode_keys / kKeysPerUnit};
+  return {1.0,
+          s.prefill_tokens > 0 ? 1.0 : 0.0,
+          static_cast<double>(s.prefill_tokens),
+          s.prefill_keys / kKeysPerUnit,
+          static_cast<double>(s.decodes + s.drafted),
+          s.decode_keys / kKeysPerUnit};
 }
 
 // Decode steps: up to 1, 2, 4, 8, 16, more. Steps with prompts: up to 8, 16, 32, 64, 128, 256, more.

@@ -33,8 +33,8 @@ struct StepShape {
   int64_t rows() const { return prefill_tokens + decodes + drafted; }
 };
 
-// t = a + b * prefill tokens + c * their keys + d * (decodes + drafted tokens) + e * their keys, no coefficient below
-// zero: each of them is work that takes time.
+// t = a + p [any prefill tokens] + b * prefill tokens + c * their keys + d * (decodes + drafted tokens) + e * their
+// keys, no coefficient below zero: each of them is work that takes time.
 //
 // The fit minimises relative errors over recent samples. They are kept by kind of step (a ring for each range of
 // prefill tokens or, without those, of decodes), so that thousands of plain decode steps do not wash out what is known
@@ -48,7 +48,7 @@ class CostModel {
   int64_t largest_prefill() const { return largest_prefill_; }  // tokens, of any sample so far
 
  private:
-  static constexpr size_t kTerms = 5, kKinds = 13, kRing = 24;
+  static constexpr size_t kTerms = 6, kKinds = 13, kRing = 24;
   using Terms = std::array<double, kTerms>;
   struct Sample {
     Terms terms{};

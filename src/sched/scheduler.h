@@ -12,9 +12,9 @@
 // in the prefix cache, not computed again.
 //
 // The budget of prompt tokens: chunk_size, or, if that is 0, what the cost model allows: the step must stay within the
-// ITL target (without one: within four plain decode steps); without decodes it is 512 tokens. So a running stream's gap
-// is one step, and a step is never longer than 512 (chunk_size) prompt tokens and the decodes take. Preemption alone
-// can make a gap longer.
+// ITL target (without one: within eight plain decode steps); without decodes it is 512 tokens. So a running stream's
+// gap is one step, and a step is never longer than 512 (chunk_size) prompt tokens and the decodes take. Preemption
+// alone can make a gap longer.
 #pragma once
 
 #include <cstdint>
@@ -86,6 +86,7 @@ class Scheduler {
   const Plan& plan(double now);
   // The planned step has run. Call before append() and remove().
   void completed();
+  void learn(const StepShape& shape, double seconds) { cost_.observe(shape, seconds); }  // a step of somebody else
   void measured(double seconds);  // how long the planned step took, from plan() to its end
   // `tokens` more are known. All but the last were computed as drafted ones in the step that ended.
   void append(SequenceId id, int64_t tokens = 1);
