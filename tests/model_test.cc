@@ -162,6 +162,35 @@ TEST_P(Architecture, SameBitsForEveryCacheType) {
   }
 }
 
+// Layers with a cache of their own type: all of them f16 is an f16 cache, one of them is neither.
+TEST_P(Architecture, LayersMayKeepF16) {
+  TinyOptions o = GetParam();
+  const TinyModel model(o);
+  const auto ids = prompt(70, o.vocab, 6);
+  const auto rows = [&](DType type, std::vector<int> layers, attention::Method method, int64_t chunk) {
+    model::RunnerOptions options;
+    options.k_type = options.v_type = type;
+    options.f16_layers = std::move(layers);
+    options.attention = method;
+    return all_logits(*load(model.path(), options), ids, chunk);
+  };
+  std::vector<int> all;
+  for (int l = o.layers - 1; l >= 0; --l) all.push_back(l);
+  for (attention::Method method : {attention::Method::kFlash, attention::Method::kNaive}) {
+    const Rows f16 = rows(DType::kF16, {}, method, 70), q4 = rows(DType::kQ4_0, {}, method, 70);
+    expect_same_bits(rows(DType::kQ4_0, all, method, 70), f16, "all layers f16");
+    const Rows mixed = rows(DType::kQ4_0, {1, 1}, method, 70);
+    expect_same_bits(rows(DType::kQ4_0, {1}, method, 9), mixed, "in chunks");
+    EXPECT_NE(mixed, f16);
+    EXPECT_NE(mixed, q4);
+  }
+  model::RunnerOptions options;
+  options.f16_layers = {0, o.layers};
+  const auto refused = model::ModelRunner::load(*gguf::File::open(model.path()), options);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("layer " + std::to_string(o.layers)), std::string::npos);
+}
+
 TEST_P(Architecture, SameBitsInABatchAsAlone) {
   TinyOptions o = GetParam();
   o.types = {DType::kQ4_1, DType::kQ8_0};

@@ -33,7 +33,7 @@ void declare(ArgParser& parser, Options& o) {
   parser.integer("-r,--repetitions", o.repetitions, 1, 100000, "timed runs of each test");
   parser.integer("-ub,--chunk-size", o.model.chunk, 1, 1 << 20, "most prompt tokens per step");
   parser.choice("--attention", o.model.attention, {"flash", "naive"}, "how attention is computed");
-  add_cache_types(parser, o.model.k_type, o.model.v_type, o.model.kv_rotate);
+  add_cache_types(parser, o.model.k_type, o.model.v_type, o.model.kv_rotate, o.model.kv_skip_layers);
   parser.flag("--json", o.json, "JSON rows with llama-bench's field names");
   parser.footer(
       "The limit of a test is the time in which this machine, at its best, can read the bytes or do the\n"

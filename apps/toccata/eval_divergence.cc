@@ -86,6 +86,7 @@ Status eval_divergence(const ModelOptions& options, const std::string& text_path
   ModelOptions plain = options;
   plain.k_type = plain.v_type = "f16";
   plain.kv_rotate = "off";
+  plain.kv_skip_layers.clear();
   Result<std::unique_ptr<LoadedModel>> base = load_model(plain, needs);
   if (!base) return tl::unexpected(base.error());
   Result<std::unique_ptr<LoadedModel>> other = load_model(options, needs);

@@ -92,6 +92,7 @@ Result<std::unique_ptr<LoadedModel>> load_model(const ModelOptions& options, con
   run.attention = attention_method(options.attention);
   run.k_type = *kv::cache_type(options.k_type);  // one of the choices of add_cache_types()
   run.v_type = *kv::cache_type(options.v_type);
+  run.f16_layers.assign(options.kv_skip_layers.begin(), options.kv_skip_layers.end());
   run.kv_rotation = *kv::rotation(options.kv_rotate);
   run.progress = [&bar](double share) { bar.show(share); };
   Result<std::unique_ptr<model::ModelRunner>> runner = model::ModelRunner::load(m.file, run);

@@ -20,14 +20,15 @@ void add_engine_options(ArgParser& parser, ModelOptions& options) {
   parser.integer("-ub,--chunk-size", options.chunk, 1, 1 << 20, "most prompt tokens per step");
   parser.choice("--attention", options.attention, {"flash", "naive"},
                 "flash: tiled; naive: the whole score matrix in memory, for comparison");
-  add_cache_types(parser, options.k_type, options.v_type, options.kv_rotate);
+  add_cache_types(parser, options.k_type, options.v_type, options.kv_rotate, options.kv_skip_layers);
 }
 
 attention::Method attention_method(const std::string& name) {
   return name == "naive" ? attention::Method::kNaive : attention::Method::kFlash;
 }
 
-void add_cache_types(ArgParser& parser, std::string& k_type, std::string& v_type, std::string& rotate) {
+void add_cache_types(ArgParser& parser, std::string& k_type, std::string& v_type, std::string& rotate,
+                     std::vector<int64_t>& skip_layers) {
   std::vector<std::string> names;
   for (const kv::CacheType& t : kv::kCacheTypes) names.emplace_back(t.name);
   parser.choice("-ctk,--cache-type-k", k_type, names, "element type of cached keys");
@@ -35,6 +36,7 @@ void add_cache_types(ArgParser& parser, std::string& k_type, std::string& v_type
   parser.choice("--kv-cache-dtype", {&k_type, &v_type}, names, "both of them; what is given later counts");
   parser.choice("--kv-rotate", rotate, {"auto", "on", "off"},
                 "Hadamard rotation of cached keys and values, which coarse types need; auto: of q4_0 alone");
+  parser.integers("--kv-skip-layers", skip_layers, 0, 1 << 16, "layers whose cache is f16 whatever the types, from 0");
 }
 
 void add_sampling_options(ArgParser& parser, SamplingOptions& options) {

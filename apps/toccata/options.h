@@ -22,14 +22,16 @@ struct ModelOptions {
   std::string attention = "flash";
   std::string k_type = "f16", v_type = "f16";
   std::string kv_rotate = "auto";
+  std::vector<int64_t> kv_skip_layers;
 };
 
 void add_model_path(ArgParser& parser, ModelOptions& options);
 void add_engine_options(ArgParser& parser, ModelOptions& options);
 
 attention::Method attention_method(const std::string& name);  // "flash" or "naive"
-// -ctk, -ctv, --kv-cache-dtype for both, and --kv-rotate.
-void add_cache_types(ArgParser& parser, std::string& k_type, std::string& v_type, std::string& rotate);
+// -ctk, -ctv, --kv-cache-dtype for both, --kv-rotate and --kv-skip-layers.
+void add_cache_types(ArgParser& parser, std::string& k_type, std::string& v_type, std::string& rotate,
+                     std::vector<int64_t>& skip_layers);
 
 struct SamplingOptions {
   SamplingParams params;

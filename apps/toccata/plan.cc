@@ -1,6 +1,7 @@
 // `toccata plan`: what the KV cache's types cost and hold on this machine, and the speed limits that follow.
 #include <algorithm>
 #include <cstdio>
+#include <set>
 
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
@@ -29,6 +30,7 @@ struct Plan {
   model::ModelConfig config;
   WeightFacts weights;
   MachineLimits limits;
+  std::vector<int> f16_layers;
   uint64_t memory = 0;
   int64_t context = 0, chunk = 0;
   std::vector<PlanRow> rows;
@@ -40,7 +42,7 @@ void declare(ArgParser& parser, Options& o) {
   add_model_path(parser, o.model);
   parser.text("--kv-memory", o.memory, "SIZE", "memory of the KV cache, as 512M or 2.5G; auto: half of what is free");
   parser.integer("-c,--ctx-size", o.model.context, 0, kMost, "tokens of each sequence; 0: the model's, at most 8192");
-  add_cache_types(parser, o.model.k_type, o.model.v_type, o.model.kv_rotate);
+  add_cache_types(parser, o.model.k_type, o.model.v_type, o.model.kv_rotate, o.model.kv_skip_layers);
   parser.integer("-ub,--chunk-size", o.model.chunk, 1, 1 << 20, "most prompt tokens per step");
   parser.integer("-t,--threads", o.model.threads, 0, 1024, "threads; 0: one per CPU");
   parser.number("--read-rate", o.read, 0, 1e9f, "10^9 bytes/s that memory gives; 0: measured here");
@@ -76,7 +78,7 @@ Result<MachineLimits> limits_of(const Options& o) {
 std::vector<PlanRow> rows_of(const Plan& p, const ModelOptions& options) {
   std::vector<PlanRow> rows;
   const auto add = [&](const kv::CacheType& k, const kv::CacheType& v) {
-    rows.push_back(plan_row(p.config, p.weights, p.limits, {k, v, p.memory, p.context}));
+    rows.push_back(plan_row(p.config, p.weights, p.limits, {k, v, p.f16_layers, p.memory, p.context}));
   };
   for (const kv::CacheType& t : kv::kCacheTypes) add(t, t);
   if (options.k_type != options.v_type) {
@@ -99,9 +101,17 @@ Result<Plan> make_plan(const Options& o, uint64_t memory) {
   p.memory = memory;
   p.context = o.model.context > 0 ? o.model.context : std::min<int64_t>(p.config.context_length, 8192);
   p.chunk = o.model.chunk;
+  for (const int64_t layer : std::set<int64_t>(o.model.kv_skip_layers.begin(), o.model.kv_skip_layers.end())) {
+    if (layer >= p.config.layers) {
+      return fail(ErrorCode::kInvalidArgument, "layer " + std::to_string(layer) +
+                                                   " cannot keep an f16 cache: the model has layers 0 to " +
+                                                   std::to_string(p.config.layers - 1));
+    }
+    p.f16_layers.push_back(static_cast<int>(layer));
+  }
   p.rows = rows_of(p, o.model);
-  p.prefill = prefill_limit(p.config, p.weights, p.limits, {kv::kCacheTypes[1], kv::kCacheTypes[1], memory, p.context},
-                            p.chunk);
+  p.prefill = prefill_limit(p.config, p.weights, p.limits,
+                            {kv::kCacheTypes[1], kv::kCacheTypes[1], {}, memory, p.context}, p.chunk);
   return p;
 }
 

@@ -7,15 +7,25 @@
 namespace toccata::cli {
 namespace {
 
-kv::Layout layout_of(const model::ModelConfig& c, const kv::CacheType& k, const kv::CacheType& v) {
-  return {c.layers, c.kv_heads, c.head_dim, k.type, v.type};
+kv::Layout layout_of(const model::ModelConfig& c, const PlanQuestion& q) {
+  return {c.layers, c.kv_heads, c.head_dim, q.k.type, q.v.type, q.f16_layers};
 }
 
-// Keys that a query at position n - 1 sees, summed over the layers.
+int64_t seen(int64_t window, int64_t n) { return window > 0 ? std::min(window, n) : n; }
+
+// Keys that a query at position n - 1 sees, summed over the layers, and their bytes.
 double keys_seen(const model::ModelConfig& c, int64_t n) {
   double keys = 0;
-  for (const int64_t window : c.window) keys += static_cast<double>(window > 0 ? std::min(window, n) : n);
+  for (const int64_t window : c.window) keys += static_cast<double>(seen(window, n));
   return keys;
+}
+double bytes_seen(const model::ModelConfig& c, const kv::Layout& layout, int64_t n) {
+  double bytes = 0;
+  for (int i = 0; i < c.layers; ++i) {
+    const double token = static_cast<double>(layout.of(i).block_bytes()) / kernels::kKvBlock;
+    bytes += token * static_cast<double>(seen(c.window[static_cast<size_t>(i)], n));
+  }
+  return bytes;
 }
 
 // The same summed over positions 0 .. n - 1.
@@ -56,7 +66,7 @@ WeightFacts weight_facts(const gguf::File& file, const model::ModelConfig& confi
 
 PlanRow plan_row(const model::ModelConfig& config, const WeightFacts& weights, const MachineLimits& limits,
                  const PlanQuestion& question) {
-  const kv::Layout layout = layout_of(config, question.k, question.v);
+  const kv::Layout layout = layout_of(config, question);
   PlanRow row;
   row.k = question.k;
   row.v = question.v;
@@ -64,9 +74,8 @@ PlanRow plan_row(const model::ModelConfig& config, const WeightFacts& weights, c
   row.blocks = static_cast<int64_t>(question.memory / (uint64_t{row.bytes_per_token} * kernels::kKvBlock));
   row.held = question.context;
   row.sequences = row.blocks / ((row.held + kernels::kKvBlock - 1) / kernels::kKvBlock);
-  const double per_layer = static_cast<double>(row.bytes_per_token) / std::max(1, config.layers);
   const double keys = keys_seen(config, row.held);
-  row.read_bytes = per_layer * keys;
+  row.read_bytes = bytes_seen(config, layout, row.held);
   const auto step = [&](double batch) {
     const double bytes = weights.bytes + batch * row.read_bytes;
     const double products = 2 * (weights.body + weights.output) * batch;
@@ -82,7 +91,7 @@ double prefill_limit(const model::ModelConfig& config, const WeightFacts& weight
                      const PlanQuestion& question, int64_t chunk) {
   const double n = static_cast<double>(question.context), c = static_cast<double>(std::min(chunk, question.context));
   const double attended = pairs(config, question.context);
-  const kv::Layout layout = layout_of(config, question.k, question.v);
+  const kv::Layout layout = layout_of(config, question);
   // A chunk reads the weights and its past once.
   const double kv = static_cast<double>(layout.bytes_per_token()) / std::max(1, config.layers) * attended / c;
   const double seconds =

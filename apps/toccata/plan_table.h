@@ -22,8 +22,9 @@ WeightFacts weight_facts(const gguf::File& file, const model::ModelConfig& confi
 
 struct PlanQuestion {
   kv::CacheType k, v;
-  uint64_t memory = 0;  // of the KV cache, bytes
-  int64_t context = 0;  // tokens of each sequence
+  std::vector<int> f16_layers;  // --kv-skip-layers, ascending and within the model
+  uint64_t memory = 0;          // of the KV cache, bytes
+  int64_t context = 0;          // tokens of each sequence
 };
 
 // One way to keep K and V. `held`: tokens that a sequence of `context` tokens has in the cache.

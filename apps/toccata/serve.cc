@@ -23,6 +23,7 @@ struct Options {
   SpeculationOptions speculation;
   std::string spec_corpus = "own";
   std::vector<std::string> names;
+  std::vector<int64_t> kv_skip_layers;
 };
 
 void declare_engine(ArgParser& parser, Options& o) {
@@ -32,7 +33,7 @@ void declare_engine(ArgParser& parser, Options& o) {
   parser.integer("-t,--threads", o.threads, 0, 1024, "threads; 0: one per CPU");
   parser.text("--kv-memory", o.kv_memory, "SIZE",
               "memory of the KV cache, as 512M or 2.5G; auto: half of what is free");
-  add_cache_types(parser, o.engine.cache_type_k, o.engine.cache_type_v, o.engine.kv_rotate);
+  add_cache_types(parser, o.engine.cache_type_k, o.engine.cache_type_v, o.engine.kv_rotate, o.kv_skip_layers);
   parser.integer("--max-num-seqs", o.engine.max_sequences, 1, 4096, "requests that run at once");
   parser.integer("--max-queue", o.engine.max_waiting, 1, 1 << 20, "requests that wait; more get status 429");
   parser.integer("--max-queue-tokens", o.engine.max_waiting_tokens, 1, int64_t{1} << 40,
@@ -106,6 +107,7 @@ int resolve(const ArgParser& parser, Options& o) {
   for (const std::string& key : o.server.service.api_keys) {
     if (key.empty()) return parser.usage_error("--api-key must not be empty");
   }
+  o.engine.kv_skip_layers.assign(o.kv_skip_layers.begin(), o.kv_skip_layers.end());
   o.engine.itl_target_ms = static_cast<double>(o.itl_target);
   o.engine.threads = static_cast<int>(o.threads);
   o.engine.chunked_prefill = !o.no_chunked;

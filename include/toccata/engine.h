@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "toccata/request.h"
 #include "toccata/speculation.h"
@@ -18,6 +19,7 @@ struct EngineOptions {
   uint64_t kv_memory = 0;  // bytes of the KV pool; 0: a share of the machine's memory
   // f32, f16, bf16, q8_0 or q4_0
   std::string cache_type_k = "f16", cache_type_v = "f16";
+  std::vector<int> kv_skip_layers;       // whose cache is f16 all the same
   std::string kv_rotate = "auto";        // Hadamard rotation of cached K and V: auto (q4_0 alone), on or off
   int64_t max_sequences = 32;            // that run at once (vLLM: max_num_seqs)
   int64_t max_waiting = 256;             // requests in the queue; more are refused

@@ -62,9 +62,10 @@ AttnTile Flash::load_tile(const Args& args, const Item& item, float* q) const {
   tile.rows = item.rows();
   tile.group = item.heads;
   tile.head_dim = layout_.head_dim;
-  tile.k_type = layout_.k_type;
-  tile.v_type = layout_.v_type;
-  tile.v_offset = layout_.k_bytes();
+  const kv::Layout& layout = args.pool->layout(args.layer);  // a layer may have types of its own
+  tile.k_type = layout.k_type;
+  tile.v_type = layout.v_type;
+  tile.v_offset = layout.k_bytes();
   tile.first_pos = item.span->first_pos + item.token;
   tile.window = args.window;
   tile.c = exponent_scale(args.scale);

@@ -87,9 +87,10 @@ AttnTile Naive::tile(const Args& args, const Span& span, int64_t first, const Sc
   t.q = scratch.q.as<float>() + first * layout_.head_dim;
   t.rows = static_cast<int>(std::min<int64_t>(kAttnRows, span.tokens - first));
   t.head_dim = layout_.head_dim;
-  t.k_type = layout_.k_type;
-  t.v_type = layout_.v_type;
-  t.v_offset = layout_.k_bytes();
+  const kv::Layout& layout = args.pool->layout(args.layer);  // a layer may have types of its own
+  t.k_type = layout.k_type;
+  t.v_type = layout.v_type;
+  t.v_offset = layout.k_bytes();
   t.first_pos = span.first_pos + first;
   t.window = args.window;
   t.c = exponent_scale(args.scale);

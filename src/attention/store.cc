@@ -14,7 +14,7 @@ int64_t blocks_of(const Span& span) {
 
 // The rows of one span, KV head and block; `block` counts from the span's first.
 void store_block(const Args& args, const kernels::AttnKernels& kernels, const Span& span, int64_t block, int head) {
-  const kv::Layout& layout = args.pool->layout();
+  const kv::Layout& layout = args.pool->layout(args.layer);
   const int64_t index = span.first_pos / kBlock + block;
   const int64_t begin = std::max(span.first_pos, index * kBlock);
   const int64_t end = std::min(span.first_pos + span.tokens, (index + 1) * kBlock);

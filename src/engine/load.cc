@@ -87,6 +87,7 @@ Result<engine::Parts> load(const EngineOptions& o) {
   run.max_rows = parts.scheduler.max_rows;
   run.max_logit_rows = o.max_sequences + kDraftRows + kPromptLogitRows;
   run.kv_rotation = *rotation;
+  run.f16_layers = o.kv_skip_layers;
   run.k_type = *k_type;
   run.v_type = *v_type;
   Result<std::unique_ptr<model::ModelRunner>> runner = model::ModelRunner::load(*file, run);

@@ -32,6 +32,11 @@ Status check(const Layout& layout, int64_t blocks) {
     return refuse("a KV cache of " + std::to_string(layout.layers) + " layers and " + std::to_string(layout.kv_heads) +
                   " heads is out of range");
   }
+  const std::vector<int>& plain = layout.f16_layers;
+  if (!std::is_sorted(plain.begin(), plain.end()) || std::adjacent_find(plain.begin(), plain.end()) != plain.end() ||
+      (!plain.empty() && (plain.front() < 0 || plain.back() >= layout.layers))) {
+    return refuse("the layers that keep f16 are not distinct layers from 0 to " + std::to_string(layout.layers - 1));
+  }
   if (blocks < 1 || blocks > std::numeric_limits<BlockId>::max()) {
     return refuse("a KV cache of " + std::to_string(blocks) + " blocks is out of range");
   }
@@ -44,26 +49,36 @@ size_t Layout::k_bytes() const { return static_cast<size_t>(kernels::kv_k_bytes(
 size_t Layout::v_bytes() const { return static_cast<size_t>(kernels::kv_v_bytes(v_type, head_dim)); }
 size_t Layout::block_bytes() const { return head_bytes() * static_cast<size_t>(kv_heads); }
 size_t Layout::bytes_per_token() const {
-  return block_bytes() / static_cast<size_t>(kernels::kKvBlock) * static_cast<size_t>(layers);
+  const size_t block = static_cast<size_t>(kernels::kKvBlock), plain = f16_layers.size();
+  size_t bytes = block_bytes() / block * (static_cast<size_t>(layers) - plain);
+  if (plain > 0) bytes += of(f16_layers.front()).block_bytes() / block * plain;
+  return bytes;
+}
+Layout Layout::of(int layer) const {
+  Layout one{1, kv_heads, head_dim, k_type, v_type, {}};
+  if (std::binary_search(f16_layers.begin(), f16_layers.end(), layer)) one.k_type = one.v_type = DType::kF16;
+  return one;
 }
 
 Result<Pool> Pool::create(const Layout& layout, int64_t blocks) {
   if (Status s = check(layout, blocks); !s) return tl::unexpected(s.error());
   Pool pool;
   pool.layout_ = layout;
-  pool.head_bytes_ = layout.head_bytes();
-  pool.block_bytes_ = layout.block_bytes();  // at most 2^16 heads of 2^17 bytes
   pool.capacity_ = blocks;
-  size_t bytes;
-  if (__builtin_mul_overflow(pool.block_bytes_, static_cast<size_t>(blocks), &bytes)) {
-    return fail(ErrorCode::kInvalidArgument,
-                "a KV cache of " + std::to_string(blocks) + " blocks is beyond the address space");
-  }
   try {
     for (int i = 0; i < layout.layers; ++i) {
-      Result<AlignedBuffer> layer = AlignedBuffer::allocate(bytes);
-      if (!layer) return tl::unexpected(layer.error());
-      pool.layers_.push_back(std::move(*layer));
+      Layer layer{layout.of(i), 0, 0, {}};
+      layer.head_bytes = layer.layout.head_bytes();
+      layer.block_bytes = layer.layout.block_bytes();  // at most 2^16 heads of 2^17 bytes
+      size_t bytes;
+      if (__builtin_mul_overflow(layer.block_bytes, static_cast<size_t>(blocks), &bytes)) {
+        return fail(ErrorCode::kInvalidArgument,
+                    "a KV cache of " + std::to_string(blocks) + " blocks is beyond the address space");
+      }
+      Result<AlignedBuffer> memory = AlignedBuffer::allocate(bytes);
+      if (!memory) return tl::unexpected(memory.error());
+      layer.memory = std::move(*memory);
+      pool.layers_.push_back(std::move(layer));
     }
     pool.references_.assign(static_cast<size_t>(blocks), 0);
     pool.free_.resize(static_cast<size_t>(blocks));
@@ -99,7 +114,7 @@ void Pool::release(BlockId block) {
 void Pool::copy(BlockId from, BlockId to) {
   TOCCATA_CHECK(reference(from) > 0 && reference(to) == 1);
   for (int layer = 0; layer < layout_.layers; ++layer) {
-    std::memcpy(head(layer, to, 0), head(layer, from, 0), block_bytes_);
+    std::memcpy(head(layer, to, 0), head(layer, from, 0), layers_[static_cast<size_t>(layer)].block_bytes);
   }
 }
 

@@ -26,7 +26,13 @@ struct Layout {
   DType k_type = DType::kF16;  // kF32, kF16, kBF16, kQ8_0 or kQ4_0
   DType v_type = DType::kF16;
 
-  size_t k_bytes() const;  // of one head in one block
+  std::vector<int> f16_layers = {};  // ascending; these are f16 in both, whatever the types
+
+  Layout of(int layer) const;  // this layer alone, with its own types
+  bool operator==(const Layout&) const = default;
+
+  // Without f16_layers: of one head in one block.
+  size_t k_bytes() const;
   size_t v_bytes() const;
   size_t head_bytes() const { return k_bytes() + v_bytes(); }
   size_t block_bytes() const;      // of one block in one layer
@@ -40,6 +46,7 @@ class Pool {
   static Result<Pool> create(const Layout& layout, int64_t blocks);
 
   const Layout& layout() const { return layout_; }
+  const Layout& layout(int layer) const { return layers_[static_cast<size_t>(layer)].layout; }
   int64_t capacity() const { return capacity_; }
   int64_t free_blocks() const { return static_cast<int64_t>(free_.size()); }
 
@@ -50,15 +57,19 @@ class Pool {
   void copy(BlockId from, BlockId to);  // the contents, in all layers: copy-on-write
 
   std::byte* head(int layer, BlockId block, int kv_head) const {
-    return layers_[static_cast<size_t>(layer)].data() + static_cast<size_t>(block) * block_bytes_ +
-           static_cast<size_t>(kv_head) * head_bytes_;
+    const Layer& l = layers_[static_cast<size_t>(layer)];
+    return l.memory.data() + static_cast<size_t>(block) * l.block_bytes + static_cast<size_t>(kv_head) * l.head_bytes;
   }
 
  private:
+  struct Layer {
+    Layout layout;
+    size_t block_bytes = 0, head_bytes = 0;
+    AlignedBuffer memory;
+  };
   Layout layout_;
-  size_t block_bytes_ = 0, head_bytes_ = 0;
   int64_t capacity_ = 0;
-  std::vector<AlignedBuffer> layers_;
+  std::vector<Layer> layers_;
   std::vector<BlockId> free_;
   int32_t& reference(BlockId block);  // aborts unless the block is in use
 

@@ -20,6 +20,23 @@ TEST(KvPool, LaysOutHeadsAsContiguousRuns) {
   const Layout narrow{3, 2, 64, DType::kQ8_0, DType::kQ4_0};
   EXPECT_EQ(narrow.bytes_per_token(), 3u * 2 * (64 + 2 * 2 + 32 + 2 * 2));
   EXPECT_EQ((Layout{1, 1, 80, DType::kQ4_0, DType::kQ8_0}).bytes_per_token(), 40u + 2 * 3 + 80 + 2 * 3);
+  const Layout mixed{3, 2, 64, DType::kQ8_0, DType::kQ4_0, {0, 2}};
+  EXPECT_EQ(mixed.bytes_per_token(), 2u * (64 + 2 * 2 + 32 + 2 * 2) + 2 * (2u * 64 * 4));
+  Result<Pool> layers = Pool::create(mixed, 3);
+  ASSERT_TRUE(layers.has_value());
+  EXPECT_EQ(layers->layout(0).k_type, DType::kF16);
+  EXPECT_EQ(layers->layout(1).k_type, DType::kQ8_0);
+  EXPECT_EQ(layers->layout(2).v_type, DType::kF16);
+  EXPECT_EQ(layers->head(1, 0, 1) - layers->head(1, 0, 0), 32 * (64 + 2 * 2 + 32 + 2 * 2));
+  EXPECT_EQ(layers->head(2, 0, 1) - layers->head(2, 0, 0), 32 * 64 * 4);
+  const BlockId from = *layers->allocate(), to = *layers->allocate();
+  for (int l = 0; l < 3; ++l) std::memset(layers->head(l, from, 0), 7 + l, layers->layout(l).block_bytes());
+  layers->copy(from, to);
+  for (int l = 0; l < 3; ++l) {
+    const size_t size = layers->layout(l).block_bytes();
+    EXPECT_EQ(0, std::memcmp(layers->head(l, to, 0), layers->head(l, from, 0), size)) << l;
+    EXPECT_NE(*layers->head(l, 2, 0), std::byte(7 + l));  // nothing beyond
+  }
   for (int dim = 8; dim <= 512; dim += 8) {
     for (const CacheType& t : kCacheTypes) {
       EXPECT_EQ((Layout{1, 1, dim, t.type, t.type}).k_bytes() % 64, 0u) << dim;
@@ -74,6 +91,8 @@ TEST(KvPool, RefusesWhatItCannotHold) {
   const std::string refusal = code({2, 2, 64, DType::kQ5_0, DType::kF16}, 1);
   EXPECT_NE(refusal.find("Q5_0"), std::string::npos);
   EXPECT_NE(refusal.find("q8_0"), std::string::npos) << refusal;  // what to use instead
+  EXPECT_NE(code({2, 2, 64, DType::kQ8_0, DType::kQ8_0, {2}}, 1), "");
+  EXPECT_NE(code({2, 2, 64, DType::kQ8_0, DType::kQ8_0, {1, 0}}, 1), "");
   EXPECT_NE(code({2, 2, 60, DType::kF16, DType::kF16}, 1).find("60"), std::string::npos);
   EXPECT_NE(code({2, 2, 520, DType::kF16, DType::kF16}, 1), "");
   EXPECT_NE(code({2, 0, 64, DType::kF16, DType::kF16}, 1), "");

@@ -71,7 +71,11 @@ void Decoder::embed(Team& team) {
 }
 
 // Bias, QK norm and rotary embedding of the rows that the products left in qkv_, and what the cache wants of them.
-void Decoder::finish_qkv(Team& team, const LayerWeights& w, bool local) {
+void Decoder::finish_qkv(Team& team, const kv::Pool& pool, int index) {
+  const LayerWeights& w = weights_->layers()[static_cast<size_t>(index)];
+  const bool local = config_.window[static_cast<size_t>(index)] > 0 && cos_local_.size() > 0;
+  const bool rotate_k = kv::rotates(options_.kv_rotation, pool.layout(index).k_type);
+  const bool rotate_v = kv::rotates(options_.kv_rotation, pool.layout(index).v_type);
   const kernels::VecKernels& vec = *kernels_->vec;
   const RopeConfig& rope = local ? config_.rope_local : config_.rope;
   const float* cos = local ? cos_local_.as<float>() : cos_.as<float>();
@@ -94,11 +98,11 @@ void Decoder::finish_qkv(Team& team, const LayerWeights& w, bool local) {
       const int64_t at = r * (rope.dim / 2);
       vec.rope(q, config_.heads, hd, rope.dim, cos + at, sin + at, rope.interleaved);
       vec.rope(k, config_.kv_heads, hd, rope.dim, cos + at, sin + at, rope.interleaved);
-      if (rotate_k_) {
+      if (rotate_k) {
         rotate_heads(q, config_.heads);
         rotate_heads(k, config_.kv_heads);
       }
-      if (rotate_v_) rotate_heads(v, config_.kv_heads);
+      if (rotate_v) rotate_heads(v, config_.kv_heads);
     }
   });
 }
@@ -126,13 +130,15 @@ void Decoder::rotate_heads(float* x, int heads) const {
 }
 
 // Turns the output back if V was rotated, and quantises it for the next product.
-void Decoder::finish_attention(Team& team, const LayerWeights& w) {
+void Decoder::finish_attention(Team& team, const kv::Pool& pool, int index) {
+  const LayerWeights& w = weights_->layers()[static_cast<size_t>(index)];
+  const bool rotate_v = kv::rotates(options_.kv_rotation, pool.layout(index).v_type);
   const int64_t width = int64_t{config_.heads} * config_.head_dim;
   const KindMask mask = kinds({&w.o});
   team.parallel_for(rows_, 1, [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
       float* row = attn_.as<float>() + r * width;
-      if (rotate_v_) rotate_heads(row, config_.heads);
+      if (rotate_v) rotate_heads(row, config_.heads);
       quantize_row(row, r, width, mask);
     }
   });
@@ -202,13 +208,13 @@ void Decoder::layer(Team& team, const kv::Pool& pool, int index) {
                               {&w.k.matrix, q + q_width_, qkv_stride_},
                               {&w.v.matrix, q + q_width_ + kv_width_, qkv_stride_}};
   multiply(team, qkv);
-  finish_qkv(team, w, config_.window[static_cast<size_t>(index)] > 0 && cos_local_.size() > 0);
+  finish_qkv(team, pool, index);
   attend(team, pool, index);
   if (index + 1 == config_.layers) {
     keep_logit_rows(team);
     if (rows_ == 0) return;
   }
-  finish_attention(team, w);
+  finish_attention(team, pool, index);
   const MatmulTarget o[] = {{&w.o.matrix, branch, dim_width_}};
   multiply(team, o);
   add_bias(team, *kernels_->vec, w.o, branch, dim_width_, rows_);

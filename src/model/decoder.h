@@ -46,9 +46,9 @@ class Decoder final : public ModelRunner {
   void run(Team& team, const kv::Pool& pool, float* logits);
   void embed(Team& team);
   void layer(Team& team, const kv::Pool& pool, int index);
-  void finish_qkv(Team& team, const LayerWeights& w, bool local);
+  void finish_qkv(Team& team, const kv::Pool& pool, int index);
   void attend(Team& team, const kv::Pool& pool, int index);
-  void finish_attention(Team& team, const LayerWeights& w);
+  void finish_attention(Team& team, const kv::Pool& pool, int index);
   // The Hadamard transform of `heads` heads side by side, in runs of the largest power of two that divides their size.
   void rotate_heads(float* x, int heads) const;
   void keep_logit_rows(Team& team);
@@ -68,7 +68,6 @@ class Decoder final : public ModelRunner {
   std::unique_ptr<Weights> weights_;
   std::unique_ptr<attention::Attention> attention_;
   RopeTable rope_, rope_local_;
-  bool rotate_k_ = false, rotate_v_ = false;  // kv::Rotation
 
   // Activations, all [max_rows][...]; sizes in floats unless bytes are named.
   size_t q_width_ = 0, kv_width_ = 0, qkv_stride_ = 0, ff_width_ = 0, dim_width_ = 0, widest_ = 0;

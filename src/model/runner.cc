@@ -36,9 +36,11 @@ Decoder::Decoder(ModelConfig config, const RunnerOptions& options, const kernels
       kernels_(kernels),
       threads_(options.threads),
       rope_(config_.rope, config_.yarn, nullptr),
-      rope_local_(config_.rope_local, YarnConfig{}, nullptr),
-      rotate_k_(kv::rotates(options.kv_rotation, options.k_type)),
-      rotate_v_(kv::rotates(options.kv_rotation, options.v_type)) {}
+      rope_local_(config_.rope_local, YarnConfig{}, nullptr) {
+  std::vector<int>& layers = options_.f16_layers;
+  std::sort(layers.begin(), layers.end());
+  layers.erase(std::unique(layers.begin(), layers.end()), layers.end());
+}
 
 Result<std::unique_ptr<ModelRunner>> Decoder::create(std::shared_ptr<const gguf::File> file, ModelConfig config,
                                                      const RunnerOptions& options) {
@@ -52,6 +54,13 @@ Result<std::unique_ptr<ModelRunner>> Decoder::create(std::shared_ptr<const gguf:
   if (o.threads < 1 || o.threads > 1024) return fail(ErrorCode::kInvalidArgument, "threads must be 1 to 1024");
   if (o.max_rows < 1 || o.max_rows > (1 << 20)) {
     return fail(ErrorCode::kInvalidArgument, "the most tokens per step must be 1 to 1048576");
+  }
+  for (const int layer : o.f16_layers) {
+    if (layer < 0 || layer >= config.layers) {
+      return fail(ErrorCode::kInvalidArgument, "layer " + std::to_string(layer) +
+                                                   " cannot keep an f16 cache: the model has layers 0 to " +
+                                                   std::to_string(config.layers - 1));
+    }
   }
   std::unique_ptr<Decoder> d(new Decoder(std::move(config), o, o.kernels));
   Result<std::unique_ptr<Weights>> weights = Weights::load(std::move(file), d->config_, d->threads_, o.progress);
@@ -69,6 +78,7 @@ kv::Layout Decoder::kv_layout() const {
   l.head_dim = config_.head_dim;
   l.k_type = options_.k_type;
   l.v_type = options_.v_type;
+  l.f16_layers = options_.f16_layers;
   return l;
 }
 
@@ -127,10 +137,7 @@ Status Decoder::allocate() {
 }
 
 Status Decoder::check(const Step& step, const kv::Pool& pool) const {
-  const kv::Layout mine = kv_layout();
-  const kv::Layout& theirs = pool.layout();
-  if (mine.layers != theirs.layers || mine.kv_heads != theirs.kv_heads || mine.head_dim != theirs.head_dim ||
-      mine.k_type != theirs.k_type || mine.v_type != theirs.v_type) {
+  if (!(kv_layout() == pool.layout())) {
     return fail(ErrorCode::kInvalidArgument, "the KV pool's layout is not this model's");
   }
   if (step.rows() < 1 || step.rows() > options_.max_rows) {

@@ -40,6 +40,7 @@ struct RunnerOptions {
   attention::Method attention = attention::Method::kFlash;
   DType k_type = DType::kF16, v_type = DType::kF16;
   kv::Rotation kv_rotation = kv::Rotation::kAuto;
+  std::vector<int> f16_layers;  // that keep an f16 cache whatever the types, without rotation if that is kAuto
   const kernels::KernelSet* kernels = nullptr;  // null: kernels::select_kernels(); tests compare several
   std::function<void(double)> progress;         // 0..1 while loading; may be empty
 };

@@ -58,6 +58,14 @@ class Plan(CliTest):
         self.assertEqual((rows[-1]["type_k"], rows[-1]["type_v"]), ("q8_0", "q4_0"))
         self.assertEqual(rows[-1]["kv_bytes_per_token"], (BYTES["q8_0"] + BYTES["q4_0"]) // 2)
 
+    def test_layers_that_keep_f16(self):
+        rows = self.plan("--kv-skip-layers", "1,1", "-c", "64")["types"]
+        for row in rows:
+            size = (BYTES[row["type_k"]] + BYTES["f16"]) // 2
+            self.assertEqual((row["kv_bytes_per_token"], row["read_bytes_per_token"]), (size, 64 * size))
+        self.refused(1, "layer 2", "plan", "-m", self.model, "--kv-skip-layers", "0,2")
+        self.refused(1, "layer 2", "run", "-m", self.model, "-p", "x", "--kv-skip-layers", "2")
+
     def test_text_and_measured_limits(self):
         done = self.call("plan", "-m", self.model, "--kv-memory", "1M")
         self.assertEqual((done.returncode, done.stderr), (0, b""))
