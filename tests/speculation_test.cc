@@ -92,13 +92,15 @@ struct Totals {
   uint64_t preemptions = 0, hits = 0, drafts = 0, drafted = 0, accepted = 0;
 };
 
-enum class Who { kNgram, kSuffix, kShared, kOracle, kMixed, kAdversary };
+enum class Who { kNgram, kSuffix, kShared, kOracle, kMixed, kAdversary, kAuto };
 
 void put_drafters(engine::Parts& parts, Who who, const std::vector<std::vector<int32_t>>& texts, unsigned seed) {
   parts.drafters = spec::text_drafters(who == Who::kShared);
-  const unsigned wrong = who == Who::kOracle ? 0 : who == Who::kMixed ? 25 : 100;
+  const unsigned wrong = who == Who::kOracle ? 0 : who == Who::kAdversary ? 100 : 25;
   if (who >= Who::kOracle) parts.drafters.ngram = std::make_unique<Oracle>(texts, wrong, seed);
-  parts.speculation.method = who == Who::kSuffix || who == Who::kShared ? SpecMethod::kSuffix : SpecMethod::kNgram;
+  parts.speculation.method = who == Who::kAuto                            ? SpecMethod::kAuto
+                             : who == Who::kSuffix || who == Who::kShared ? SpecMethod::kSuffix
+                                                                          : SpecMethod::kNgram;
 }
 
 sched::Options random_options(std::mt19937& rng) {
@@ -133,11 +135,11 @@ void one_case(Who who, unsigned seed, Totals& totals) {
     want.push_back(plain(r, context));
     texts.push_back(text_of(r, *want.back()));
     if (rng() % 8 == 0) r.speculative = SpeculationParams{};  // off
-    if (rng() % 4 == 0) r.speculative = SpeculationParams{SpecMethod::kSuffix, 1 + static_cast<int32_t>(rng() % 32)};
+    if (rng() % 4 == 0) r.speculative = SpeculationParams{SpecMethod::kSuffix, static_cast<int32_t>(rng() % 33)};
   }
   Rig rig(blocks, random_options(rng), rng() % 6 != 0, context, [&](engine::Parts& parts) {
     put_drafters(parts, who, texts, seed);
-    parts.speculation.num_tokens = 1 + static_cast<int32_t>(rng() % 9);
+    parts.speculation.num_tokens = who == Who::kAuto ? 0 : 1 + static_cast<int32_t>(rng() % 9);
   });
   rig.runner->habit = kHabit;
   std::vector<std::shared_ptr<Answer>> got;
@@ -204,7 +206,8 @@ TEST_P(Speculation, ChangesNoBit) {
 INSTANTIATE_TEST_SUITE_P(Drafters, Speculation,
                          testing::Values(std::tuple{"ngram", Who::kNgram}, std::tuple{"suffix", Who::kSuffix},
                                          std::tuple{"shared", Who::kShared}, std::tuple{"oracle", Who::kOracle},
-                                         std::tuple{"mixed", Who::kMixed}, std::tuple{"adversary", Who::kAdversary}),
+                                         std::tuple{"mixed", Who::kMixed}, std::tuple{"adversary", Who::kAdversary},
+                                         std::tuple{"automatic", Who::kAuto}),
                          [](const auto& tested) { return std::string(std::get<0>(tested.param)); });
 
 // One after the other: what the prefix cache holds and gives at each point is what it would without speculation.
@@ -250,7 +253,7 @@ TEST(SpeculationTraces, DraftersHearOfEveryEnd) {
   Oracle& watched = *oracle;
   Rig rig(40, {.max_sequences = 2, .max_draft_rows = 8}, true, 0, [&](engine::Parts& parts) {
     parts.drafters.ngram = std::move(oracle);
-    parts.speculation.method = SpecMethod::kNgram;
+    parts.speculation = {SpecMethod::kNgram, 4};
   });
   std::mt19937 rng(2);
   for (size_t i = 1; i <= 9; ++i) rig.core->add(i, spec_request(rng, 30), std::make_shared<Answer>(), rig.core->now());
@@ -269,7 +272,7 @@ TEST(SpeculationFaults, AMethodThatIsNotThereIsRefused) {
   r.speculative = SpeculationParams{SpecMethod::kSuffix, 4};
   ASSERT_FALSE(rig.core->check(r));
   EXPECT_NE(rig.core->check(r).error().message.find("suffix"), std::string::npos);
-  r.speculative = SpeculationParams{SpecMethod::kOff, 0};
+  r.speculative = SpeculationParams{SpecMethod::kOff, -1};
   ASSERT_FALSE(rig.core->check(r));
   EXPECT_NE(rig.core->check(r).error().message.find("num_tokens"), std::string::npos);
   r.speculative = SpeculationParams{};
@@ -308,7 +311,7 @@ std::unique_ptr<engine::Core> tiny_core(DType k_type, DType v_type, int64_t sequ
   parts.pool = std::make_unique<kv::Pool>(*kv::Pool::create(parts.runner->kv_layout(), 24));
   parts.info = {"tiny", "llama", 24 * 32, 330};
   parts.drafters = spec::text_drafters(true);
-  parts.speculation = {method, 7};
+  parts.speculation = {method, method == SpecMethod::kAuto ? 0 : 7};
   return std::move(*engine::Core::create(std::move(parts)));
 }
 
@@ -334,7 +337,7 @@ TEST(SpeculationModel, ChangesNoBit) {
       requests[i].sampling.logprobs = static_cast<int>(i % 4) - 1;
     }
     const auto want = answers(*tiny_core(k_type, v_type, 1, SpecMethod::kOff, 1), requests, false);
-    for (const SpecMethod method : {SpecMethod::kNgram, SpecMethod::kSuffix}) {
+    for (const SpecMethod method : {SpecMethod::kNgram, SpecMethod::kSuffix, SpecMethod::kAuto}) {
       auto core = tiny_core(k_type, v_type, 6, method, method == SpecMethod::kNgram ? 2 : 1);
       const auto got = answers(*core, requests, true);
       for (size_t i = 0; i < got.size(); ++i) {

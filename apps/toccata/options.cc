@@ -63,19 +63,21 @@ void add_sampling_options(ArgParser& parser, SamplingOptions& options) {
 void add_speculation_options(ArgParser& parser, SpeculationOptions& options) {
   parser.group("Speculation");
   parser.choice(
-      "--spec-method", options.method, {"off", "ngram", "suffix"},
+      "--spec-method", options.method, {"off", "ngram", "suffix", "auto"},
       "who drafts tokens that a step verifies, which never changes the answer: ngram looks for the end of the "
-      "text earlier in it, suffix also counts what followed");
-  parser.text("--spec-num-tokens", options.num_tokens, "N", "tokens drafted per step, at most; 1 to 32");
+      "text earlier in it, suffix also counts what followed; auto takes whichever promises more");
+  parser.text("--spec-num-tokens", options.num_tokens, "N|auto",
+              "tokens drafted per step, at most 32; auto: as many as pay at the moment, if any do");
 }
 
 Result<SpeculationParams> resolve_speculation(const SpeculationOptions& options) {
   SpeculationParams p;
   p.method = *spec_method(options.method);
+  if (options.num_tokens == "auto") return p;
   const std::optional<int64_t> n = parse_integer(options.num_tokens);
   if (!n || *n < 1 || *n > SpeculationParams::kMostTokens) {
     return fail(ErrorCode::kInvalidArgument, "--spec-num-tokens must be 1 to " +
-                                                 std::to_string(SpeculationParams::kMostTokens) + ", not " +
+                                                 std::to_string(SpeculationParams::kMostTokens) + ", or auto, not " +
                                                  quoted(options.num_tokens));
   }
   p.num_tokens = static_cast<int32_t>(*n);

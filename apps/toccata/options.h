@@ -43,7 +43,7 @@ void add_sampling_options(ArgParser& parser, SamplingOptions& options);
 
 // Speculative decoding.
 struct SpeculationOptions {
-  std::string method = "off", num_tokens = "4";
+  std::string method = "off", num_tokens = "auto";
 };
 
 void add_speculation_options(ArgParser& parser, SpeculationOptions& options);

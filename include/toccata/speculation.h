@@ -15,18 +15,21 @@ enum class SpecMethod : uint8_t {
   kOff,     // nobody: one token per step
   kNgram,   // what followed the latest occurrence of the longest recent run of tokens in the request's own text
   kSuffix,  // what followed all occurrences, by their counts; with a shared corpus also those in earlier answers
+  kAuto,    // whichever of them promises most at each step
 };
 
 struct SpeculationParams {
   static constexpr int32_t kMostTokens = 32;
 
   SpecMethod method = SpecMethod::kOff;
-  int32_t num_tokens = 4;  // proposed per step, at most; 1 to kMostTokens
+  // Verified per step, at most kMostTokens. 0: as many as pay at that moment, by what is known of the drafts and of the
+  // cost of a step; none where none does.
+  int32_t num_tokens = 0;
 
   Status validate() const;  // kInvalidArgument that names the parameter and its range
 };
 
-// "off", "ngram", "suffix".
+// "off", "ngram", "suffix", "auto".
 std::string_view spec_method_name(SpecMethod method);
 std::optional<SpecMethod> spec_method(std::string_view name);
 

@@ -129,7 +129,8 @@ void Core::build(const sched::Plan& plan) {
     span.blocks = s.blocks.data();
     span.first_pos = slice.first;
     // The draft stands behind the text until its tokens are drawn or not: then every row's history is a prefix.
-    s.tokens.insert(s.tokens.end(), s.draft.tokens.begin(), s.draft.tokens.begin() + slice.drafted);
+    const std::span<const int32_t> draft = s.speculation.chosen();
+    s.tokens.insert(s.tokens.end(), draft.begin(), draft.begin() + slice.drafted);
     span.tokens =
         std::span(s.tokens).subspan(static_cast<size_t>(slice.first), static_cast<size_t>(slice.count + slice.drafted));
     // After a preemption rows are computed again whose scores are known already.
@@ -210,6 +211,7 @@ void Core::deliver(double now) {
     if (s.report.generated_tokens == 0 && s.request.prompt_logprobs >= 0) s.deliver_prompt_scores();
     s.tokens.resize(static_cast<size_t>(row.position + 1));  // without the draft
     const int64_t before = s.report.generated_tokens;
+    drafting_.drawn(s, row.drawn);
     const Sequence::Taken taken = s.take(row.drawn, now);
     stats_.generated_tokens += static_cast<uint64_t>(s.report.generated_tokens - before);
     if (row.drafted > 0) drafting_.verified(s, row.drafted, taken.count - 1);
@@ -228,8 +230,8 @@ void Core::draft() {
   scheduler_.decoding(decoding_);
   drafting_for_.clear();
   for (const sched::SequenceId id : decoding_) drafting_for_.push_back(sequences_.at(id).get());
-  drafting_.propose(drafting_for_);
-  for (const Sequence* s : drafting_for_) scheduler_.offer(s->id, std::ssize(s->draft.tokens));
+  drafting_.propose(drafting_for_, scheduler_.cost(), parts_.scheduler.max_draft_rows);
+  for (const Sequence* s : drafting_for_) scheduler_.offer(s->id, s->speculation.length);
 }
 
 void Core::plan() {
@@ -258,6 +260,7 @@ void Core::run() {
   stats_.last_step_predicted_seconds = plan.predicted_seconds;
   stats_.last_step_seconds = now() - step_start_;
   scheduler_.measured(stats_.last_step_seconds);
+  drafting_.measured(plan.shape, plan.predicted_seconds, stats_.last_step_seconds);
   stats_.step_seconds += stats_.last_step_seconds;
   stats_.forward_seconds += forward;
   ++stats_.steps;

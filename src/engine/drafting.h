@@ -1,10 +1,13 @@
-// Speculation inside the engine: asks the drafters for the requests that decode, and counts what became of the drafts.
+// Speculation inside the engine: asks the drafters for the requests that decode, has the controller choose what of it
+// is verified, and counts what became of it.
 #pragma once
 
 #include <span>
 #include <vector>
 
 #include "engine/sequence.h"
+#include "sched/cost_model.h"
+#include "spec/controller.h"
 #include "spec/drafter.h"
 #include "toccata/engine.h"
 
@@ -18,10 +21,15 @@ class Drafting {
   // kInvalidArgument: the request asks for a method that this engine does not offer.
   Status check(const Request& request) const;
 
-  // Fills `draft` of each of these sequences, which all decode; empty for those that go on without.
-  void propose(std::span<Sequence* const> decoding);
+  // Sets `speculation` of each of these sequences, which all decode: what of its drafts the next step is to verify, at
+  // most `most_rows` tokens for all of them.
+  void propose(std::span<Sequence* const> decoding, const sched::CostModel& cost, int64_t most_rows);
+  // The step drew these tokens for the sequence. Call before they become its text.
+  void drawn(Sequence& s, std::span<const Sampled> tokens);
   // The step verified the first `drafted` tokens of the sequence's draft; `accepted` were right and became its text.
   void verified(Sequence& s, int64_t drafted, int64_t accepted);
+  // The step had this shape and took this time.
+  void measured(const sched::StepShape& shape, double predicted, double seconds);
   void finished(const Sequence& s);
 
   void fill(EngineStats& stats) const;
@@ -30,10 +38,14 @@ class Drafting {
   const SpeculationParams& params(const Sequence& s) const {
     return s.request.speculative ? *s.request.speculative : standard_;
   }
+  void ask(size_t source, std::span<Sequence* const> decoding);
 
   const spec::Drafters drafters_;
   const SpeculationParams standard_;
+  spec::Controller controller_;
   std::vector<spec::Job> jobs_;
+  std::vector<spec::Controller::Entry> entries_;
+  std::vector<int32_t> tokens_;
   SpeculationStats stats_;
 };
 

@@ -11,7 +11,7 @@
 #include "kv/prefix_cache.h"
 #include "sampling/sampler.h"
 #include "sampling/stop.h"
-#include "spec/drafter.h"
+#include "spec/controller.h"
 #include "text/tokenizer/tokenizer.h"
 #include "toccata/request.h"
 
@@ -29,7 +29,7 @@ class Sequence {
 
   std::vector<int32_t> tokens;  // prompt and answer
   Sampler sampler;
-  spec::Draft draft;  // of the step that is planned; never part of `tokens` outside of it
+  spec::RequestState speculation;  // drafts of the step that is planned; never part of `tokens` outside of it
 
   // KV cache; kept by BlockMemory.
   kv::BlockHash root;

@@ -91,6 +91,8 @@ class Scheduler {
   // `tokens` more are known. All but the last were computed as drafted ones in the step that ended.
   void append(SequenceId id, int64_t tokens = 1);
 
+  const CostModel& cost() const { return cost_; }
+
   int64_t running() const { return static_cast<int64_t>(running_.size()); }
   int64_t waiting() const { return static_cast<int64_t>(waiting_.size()); }
   bool idle() const { return running_.empty() && waiting_.empty(); }

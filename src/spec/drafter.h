@@ -49,20 +49,19 @@ class Drafter {
   virtual void finish(uint64_t id, std::span<const int32_t> text, int64_t prompt, std::string_view salt) = 0;
 };
 
-// By method; null where the engine does not offer one.
+// Null where the engine does not offer one.
 struct Drafters {
   std::unique_ptr<Drafter> ngram, suffix;
 
-  Drafter* of(SpecMethod method) const {
-    return method == SpecMethod::kNgram ? ngram.get() : method == SpecMethod::kSuffix ? suffix.get() : nullptr;
-  }
-  template <class F>
-  void each(F f) const {
-    for (Drafter* d : {ngram.get(), suffix.get()}) {
-      if (d) f(*d);
-    }
-  }
+  bool any() const { return ngram != nullptr || suffix != nullptr; }
 };
+
+// The drafters by number, as what is known of them is kept.
+inline constexpr size_t kSources = 2;
+inline constexpr SpecMethod kMethods[kSources] = {SpecMethod::kNgram, SpecMethod::kSuffix};
+inline Drafter* source(const Drafters& drafters, size_t number) {
+  return number == 0 ? drafters.ngram.get() : drafters.suffix.get();
+}
 
 // shared: the suffix drafter also looks at earlier answers of the same salt, in bounded memory.
 Drafters text_drafters(bool shared);

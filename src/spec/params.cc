@@ -6,7 +6,7 @@
 namespace toccata {
 namespace {
 
-constexpr std::array<std::string_view, 3> kNames = {"off", "ngram", "suffix"};  // by SpecMethod
+constexpr std::array<std::string_view, 4> kNames = {"off", "ngram", "suffix", "auto"};  // by SpecMethod
 
 }  // namespace
 
@@ -23,9 +23,9 @@ Status SpeculationParams::validate() const {
   if (static_cast<size_t>(method) >= kNames.size()) {
     return fail(ErrorCode::kInvalidArgument, "speculative: there is no such method");
   }
-  if (num_tokens < 1 || num_tokens > kMostTokens) {
+  if (num_tokens < 0 || num_tokens > kMostTokens) {
     return fail(ErrorCode::kInvalidArgument, "speculative: num_tokens must be 1 to " + std::to_string(kMostTokens) +
-                                                 ", not " + std::to_string(num_tokens));
+                                                 ", or 0 for auto" + ", not " + std::to_string(num_tokens));
   }
   return {};
 }

@@ -79,13 +79,14 @@ TEST(Suffix, EarlierAnswersCountWithinOneSaltOnly) {
 }
 
 TEST(Params, MethodsHaveNames) {
-  for (const SpecMethod m : {SpecMethod::kOff, SpecMethod::kNgram, SpecMethod::kSuffix}) {
+  for (const SpecMethod m : {SpecMethod::kOff, SpecMethod::kNgram, SpecMethod::kSuffix, SpecMethod::kAuto}) {
     EXPECT_EQ(spec_method(spec_method_name(m)), m);
   }
   EXPECT_FALSE(spec_method("Ngram"));
   EXPECT_TRUE((SpeculationParams{SpecMethod::kNgram, 32}).validate());
   EXPECT_FALSE((SpeculationParams{SpecMethod::kNgram, 33}).validate());
-  EXPECT_FALSE((SpeculationParams{SpecMethod::kNgram, 0}).validate());
+  EXPECT_TRUE((SpeculationParams{SpecMethod::kNgram, 0}).validate());
+  EXPECT_FALSE((SpeculationParams{SpecMethod::kNgram, -1}).validate());
 }
 
 }  // namespace

@@ -77,13 +77,14 @@ class Speculation(CliTest):
         for sampling in (["--temp", "0"], ["--temp", "1", "--seed", "5", "--repeat-penalty", "1.1"]):
             common = ["-p", "abcabcabcabcabc", "--raw", "-n", "60", *ENDLESS, *sampling]
             expected = self.answer(*common)
-            for method in ("ngram", "suffix"):
-                with self.subTest(method=method, sampling=sampling):
-                    self.assertEqual(self.answer(*common, "--spec-method", method, "--spec-num-tokens", "7"), expected)
+            for method, number in (("ngram", "7"), ("suffix", "7"), ("auto", "auto"), ("auto", "3")):
+                with self.subTest(method=method, number=number, sampling=sampling):
+                    drafting = ["--spec-method", method, "--spec-num-tokens", number]
+                    self.assertEqual(self.answer(*common, *drafting), expected)
 
     def test_the_summary_tells_what_became_of_the_drafts(self):
         repeat = ["-p", "abab" * 8, "--raw", "-n", "20", *ENDLESS]
-        self.assertIn(b"drafted tokens accepted", self.run_tiny(*repeat, "--spec-method", "ngram").stderr)
+        self.assertIn(b"drafted tokens accepted", self.run_tiny(*repeat, "--spec-method", "ngram", "--spec-num-tokens", "4").stderr)
         self.assertNotIn(b"drafted", self.run_tiny(*repeat).stderr)
 
     def test_faults(self):

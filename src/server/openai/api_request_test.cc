@@ -134,6 +134,12 @@ TEST(ApiRequest, TakesExtensionsAndNullAsOff) {
   ASSERT_TRUE(drafted);
   EXPECT_EQ(drafted->request(1).speculative->method, SpecMethod::kSuffix);
   EXPECT_EQ(drafted->request(1).speculative->num_tokens, 9);
+  for (const char* m :
+       {R"("speculative":{"method":"auto"})", R"("speculative":{"method":"auto","num_tokens":"auto"})"}) {
+    ASSERT_TRUE(complete(m)) << m;
+    EXPECT_EQ(complete(m)->request(0).speculative->method, SpecMethod::kAuto);
+    EXPECT_EQ(complete(m)->request(0).speculative->num_tokens, 0);
+  }
   EXPECT_EQ(complete(R"("min_p":1)")->request(0).sampling.min_p, 1.0f);
   EXPECT_EQ(complete(R"("temperature":null)")->request(0).sampling.temperature, 1.0f);
   EXPECT_EQ(complete(R"("temperature":5e-324)")->request(0).sampling.temperature, 0.0f);

@@ -113,8 +113,11 @@ void read_speculative(JsonFields& fields, Request& shared) {
   const json::string* name = v->if_string();
   if (const json::object* object = v->if_object()) {
     JsonFields inner(*object, "speculative");
-    p.num_tokens =
-        static_cast<int32_t>(inner.integer("num_tokens", 1, SpeculationParams::kMostTokens).value_or(p.num_tokens));
+    const json::value* number = inner.find("num_tokens");
+    if (number != nullptr && !(number->is_string() && number->get_string() == "auto")) {
+      p.num_tokens =
+          static_cast<int32_t>(inner.integer("num_tokens", 1, SpeculationParams::kMostTokens).value_or(p.num_tokens));
+    }
     if (!inner.ok()) return fields.fault(inner.error());
     const json::value* method = inner.find("method");
     name = method == nullptr ? nullptr : method->if_string();
@@ -122,7 +125,7 @@ void read_speculative(JsonFields& fields, Request& shared) {
   const std::optional<SpecMethod> method =
       name == nullptr ? std::nullopt : spec_method(std::string_view(name->data(), name->size()));
   if (!method) {
-    return fields.wrong("speculative", "\"off\", or an object with a method (off, ngram, suffix) and num_tokens");
+    return fields.wrong("speculative", "\"off\", or an object with a method (off, ngram, suffix, auto) and num_tokens");
   }
   p.method = *method;
   shared.speculative = p;
