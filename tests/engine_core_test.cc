@@ -42,7 +42,7 @@ struct Live {
 };
 
 // One run: at each step a few random things happen.
-void fuzz(unsigned seed, uint64_t& preemptions, uint64_t& hits) {
+void fuzz(unsigned seed, uint64_t& preemptions, uint64_t& hits, uint64_t& evicted) {
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 rng(seed);
   const int64_t blocks = 6 + static_cast<int64_t>(rng() % 3 == 0 ? 40 : rng() % 10);
@@ -82,17 +82,88 @@ void fuzz(unsigned seed, uint64_t& preemptions, uint64_t& hits) {
   rig.core->fill(s);
   preemptions += s.preemptions;
   hits += s.prefix_hits;
+  evicted += s.kv_evicted_tokens;
 }
 
 TEST(EngineCore, SurvivesAnythingAtAnyStep) {
-  uint64_t preemptions = 0, hits = 0;
+  uint64_t preemptions = 0, hits = 0, evicted = 0;
   const char* rounds = std::getenv("TOCCATA_FUZZ_ROUNDS");
   for (unsigned seed = 0; seed < (rounds ? std::strtoul(rounds, nullptr, 10) : 60); ++seed) {
-    fuzz(seed, preemptions, hits);
+    fuzz(seed, preemptions, hits, evicted);
     if (HasFatalFailure()) return;
   }
   EXPECT_GT(preemptions, 100u);  // or the runs do not test what they are for
   EXPECT_GT(hits, 1000u);
+  EXPECT_GT(evicted, 1000u);
+}
+
+Request streaming_request(int64_t prompt, int64_t answer, int64_t budget) {
+  Request r;
+  for (int64_t i = 0; i < prompt; ++i) r.prompt.push_back(static_cast<int32_t>(3 + i * 7 % 40));
+  r.max_tokens = answer;
+  r.ignore_eos = true;
+  r.sampling.temperature = 1.0f;
+  r.kv = KvPolicy();
+  r.kv->name = "streaming";
+  r.kv->budget = budget;
+  return r;
+}
+
+// A pool with no block to spare: the stream takes back what it had published, and goes on far past the context.
+TEST(EngineCore, AStreamGoesOnInThePoolsLastBlock) {
+  const int64_t blocks = kv::make_plan(*streaming_request(1, 1, 100).kv, {})->blocks(1 << 20);
+  Rig rig(blocks, {.max_sequences = 2, .chunk_size = 64});
+  auto answer = std::make_shared<Answer>();
+  const Request request = streaming_request(200, 3000, 100);
+  ASSERT_TRUE(rig.core->check(request));
+  rig.core->add(1, request, answer, rig.core->now());
+  rig.finish_all();
+  EXPECT_EQ(answer->reason, FinishReason::kLength);
+  EXPECT_EQ(answer->tokens.size(), 3000u);
+  EXPECT_EQ(answer->report.preemptions, 0);
+  EXPECT_EQ(answer->report.kv_tokens, 100);
+  EXPECT_EQ(answer->report.kv_evicted_tokens, 200 + 3000 - 1 - 100);
+  EXPECT_EQ(answer->report.kv_bytes, static_cast<uint64_t>(blocks) * 32 * rig.runner->kv_layout().bytes_per_token());
+}
+
+TEST(EngineCore, PrefixesAreSharedUpToTheBudgetOnly) {
+  Rig rig(64, {.max_sequences = 4, .chunk_size = 64});  // what a step overwrites itself is not shared
+  const auto run = [&](RequestId id, const Request& r) {
+    auto answer = std::make_shared<Answer>();
+    rig.core->add(id, r, answer, rig.core->now());
+    rig.finish_all();
+    return answer;
+  };
+  Request full = streaming_request(300, 4, 100);
+  full.kv.reset();
+  const auto first = run(1, streaming_request(300, 4, 100));
+  EXPECT_EQ(first->report.cached_tokens, 0);
+  EXPECT_EQ(run(2, full)->report.cached_tokens, 96);  // three blocks before the first eviction
+  const auto again = run(3, streaming_request(300, 4, 100));
+  EXPECT_EQ(again->report.cached_tokens, 96);
+  test::expect_same(*again, *first, "after a hit");
+  EXPECT_EQ(run(4, full)->report.cached_tokens, 299 / 32 * 32);
+}
+
+TEST(EngineCore, ABadPolicyIsRefusedInOneSentence) {
+  Rig rig(8, {.max_sequences = 4});
+  const auto fault = [&](int64_t budget, const char* name = "streaming") {
+    Request r = streaming_request(10, 10, budget);
+    r.kv->name = name;
+    const Status s = rig.core->check(r);
+    return s ? "" : s.error().message;
+  };
+  EXPECT_EQ(fault(100), "");
+  EXPECT_NE(fault(1000).find("8"), std::string::npos);
+  EXPECT_NE(fault(3).find("sinks"), std::string::npos);
+  EXPECT_NE(fault(0).find("budget"), std::string::npos);
+  EXPECT_NE(fault(100, "best").find("streaming"), std::string::npos);
+  Request full = streaming_request(300, 4, 100);
+  EXPECT_TRUE(rig.core->check(full));
+  EXPECT_EQ(rig.core->context_of(full), kv::kMostPositions);
+  full.kv.reset();
+  EXPECT_FALSE(rig.core->check(full));  // without a policy the context is the pool's
+  EXPECT_EQ(rig.core->context_of(full), 256);
 }
 
 }  // namespace

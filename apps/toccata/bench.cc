@@ -34,6 +34,7 @@ void declare(ArgParser& parser, Options& o) {
   parser.integer("-ub,--chunk-size", o.model.chunk, 1, 1 << 20, "most prompt tokens per step");
   parser.choice("--attention", o.model.attention, {"flash", "naive"}, "how attention is computed");
   add_cache_types(parser, o.model.k_type, o.model.v_type, o.model.kv_rotate, o.model.kv_skip_layers);
+  add_kv_options(parser, o.model.kv);
   parser.flag("--json", o.json, "JSON rows with llama-bench's field names");
   parser.footer(
       "The limit of a test is the time in which this machine, at its best, can read the bytes or do the\n"
@@ -163,6 +164,7 @@ int bench_main(int argc, char** argv) {
   declare(parser, o);
   if (const std::optional<int> code = parser.parse(argc, argv)) return *code;
   if (o.models.empty()) return parser.usage_error("no model given: use -m FILE");
+  if (const int code = check_kv_options(parser, o.model.kv, o.model.attention)) return code;
   const Result<std::vector<BenchTest>> tests = plan(o);
   if (!tests) return parser.usage_error(tests.error().message);
   if (tests->empty()) return parser.usage_error("nothing to do: -p, -n, -pg and --rows are all empty");

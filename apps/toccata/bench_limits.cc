@@ -112,7 +112,8 @@ Work work_of(const LoadedModel& model, int64_t depth, int64_t tokens, int64_t ch
   w.logit_rows = b * ((tokens > 0 ? 1 : 0) + g);
   w.weight_reads = b * steps + g;
   for (const int64_t layer_window : model.runner->config().window) {
-    const double window = static_cast<double>(layer_window);
+    // A KV policy is a window, as far as counts go.
+    const double window = static_cast<double>(layer_window > 0 ? layer_window : model.plan.budget);
     const double decode = pairs(d + n, d + n + g, window);
     w.attended += b * (pairs(d, d + n, window) + decode);
     // A chunk reads its past once; a decode step reads what it sees.

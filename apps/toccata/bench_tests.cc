@@ -29,7 +29,7 @@ class Run {
  public:
   Run(LoadedModel& m, const BenchTest& test, int64_t chunk) : m_(m), test_(test), chunk_(chunk) {
     for (int64_t s = 0; s < test.batch; ++s) {
-      sessions_.emplace_back(*m.runner, *m.pool);
+      sessions_.emplace_back(*m.runner, *m.pool, m.plan);
       tokens_.push_back(random_tokens(test.length(), s, m.vocab()));
     }
     logits_.resize(static_cast<size_t>(std::max(test.batch, test.rows)) * m.runner->logit_stride());
@@ -37,7 +37,8 @@ class Run {
 
   Status fill() {
     for (size_t s = 0; s < sessions_.size(); ++s) {
-      const Result<bool> whole = feed(sessions_[s], slice(s, 0, test_.depth), chunk_);
+      const int64_t have = sessions_[s].length();
+      const Result<bool> whole = feed(sessions_[s], slice(s, have, test_.depth - have), chunk_);
       if (!whole) return tl::unexpected(whole.error());
     }
     return {};
@@ -46,6 +47,7 @@ class Run {
   // One repetition; the sessions are at `depth` before and after.
   Result<double> repeat() {
     for (Session& s : sessions_) s.truncate(test_.depth);
+    if (Status s = fill(); !s) return tl::unexpected(s.error());  // where an eviction left no way back
     const double start = monotonic_seconds();
     if (Status s = test_.rows > 0 ? verify_steps() : read_and_decode(); !s) return tl::unexpected(s.error());
     return monotonic_seconds() - start;
@@ -75,6 +77,7 @@ class Run {
       if (Status status = step(test_.depth, test_.rows); !status) return status;
       steps_.push_back(monotonic_seconds() - start);
       for (Session& s : sessions_) s.truncate(test_.depth);  // the rows are rejected, as it were
+      if (Status status = fill(); !status) return status;
     }
     return {};
   }
@@ -84,7 +87,7 @@ class Run {
     spans_.clear();
     for (size_t s = 0; s < sessions_.size(); ++s) {
       if (Status status = sessions_[s].reserve(position + count); !status) return status;
-      spans_.push_back({sessions_[s].blocks().data(), position, slice(s, position, count), 0});
+      spans_.push_back(sessions_[s].span(slice(s, position, count), 0));
     }
     if (Status status = m_.runner->forward({spans_}, *m_.pool, logits_.data()); !status) return status;
     for (size_t s = 0; s < sessions_.size(); ++s) sessions_[s].commit(spans_[s].tokens);

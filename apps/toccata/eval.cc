@@ -17,11 +17,12 @@ struct Options {
   ModelOptions model;
   std::string cases, out, perplexity, divergence;
   DumpOptions dump;
+  bool interval_given = false;
 };
 
 void declare(ArgParser& parser, Options& o) {
   add_model_path(parser, o.model);
-  parser.text("--cases", o.cases, "REF.json", "reference file of kind tok, piece, chat, logits, greedy or ppl");
+  parser.text("--cases", o.cases, "REF.json", "reference file of kind tok, piece, chat, logits, greedy, ppl or kv");
   parser.text("--out", o.out, "OUT.jsonl", "where the answers go, one JSON object a line; '-' or absent: stdout");
   parser.text("--perplexity", o.perplexity, "TEXT", "perplexity of a text file in windows of -c tokens (512)");
   parser.text("--divergence", o.divergence, "TEXT",
@@ -67,6 +68,10 @@ Status run_cases(const Options& o) {
     Result<std::unique_ptr<LoadedModel>> m = load_text_side(o.model.path);
     if (!m) return tl::unexpected(m.error());
     s = (reference->kind == "tok" ? eval_tok : eval_piece)(*reference, *(*m)->tokenizer, emit);
+  } else if (reference->kind == "kv") {
+    ModelOptions model = o.model;
+    if (!o.interval_given) model.kv.interval = 1;  // the rule of the papers, and of the references
+    s = eval_kv(*reference, model, emit);
   } else {
     s = eval_model(*reference, o.model, emit);
   }
@@ -86,6 +91,8 @@ int eval_main(int argc, char** argv) {
       1) {
     return parser.usage_error("choose one of --cases, --perplexity, --divergence and --logits-dump or --dump-hash");
   }
+  o.interval_given = parser.given("--kv-evict-interval");
+  if (const int code = check_kv_options(parser, o.model.kv, o.model.attention)) return code;
   if (dump && o.dump.prompt_path.empty())
     return parser.usage_error("--logits-dump and --dump-hash need a prompt: -f FILE");
   install_signal_handlers();

@@ -27,10 +27,10 @@ Result<Reference> read_reference(const std::string& path) {
   Result<std::string> kind = json_string(r.content, "kind", quoted(path));
   if (!kind) return tl::unexpected(kind.error());
   r.kind = std::move(*kind);
-  constexpr std::array kKinds = {"tok", "piece", "chat", "logits", "greedy", "ppl"};
+  constexpr std::array kKinds = {"tok", "piece", "chat", "logits", "greedy", "ppl", "kv"};
   if (std::find(kKinds.begin(), kKinds.end(), r.kind) == kKinds.end()) {
     return fail(ErrorCode::kUnsupported, quoted(path) + ": kind " + quoted(r.kind) +
-                                             " is not offered (tok, piece, chat, logits, greedy and ppl are)");
+                                             " is not offered (tok, piece, chat, logits, greedy, ppl and kv are)");
   }
   const Result<const json::array*> cases = json_array(r.content, "cases", quoted(path));
   if (!cases) return tl::unexpected(cases.error());

@@ -25,7 +25,7 @@ class Dump {
     const int64_t n = static_cast<int64_t>(ids.size());
     const int64_t from = std::max<int64_t>(0, n - options_.last);
     const int64_t prefix_chunk = options_.prefix_chunk > 0 ? options_.prefix_chunk : chunk;
-    Session session(*m_.runner, *m_.pool);
+    Session session(*m_.runner, *m_.pool, m_.plan);
     if (Status s = add_neighbours(ids); !s) return s;
     for (int64_t at = 0; at < n && !interrupted();) {
       // With a chunk size of its own the prefix ends exactly where the dumped rows begin.
@@ -42,7 +42,7 @@ class Dump {
   // Neighbour k repeats the prompt, rotated by its number, so its tokens and lengths are its own.
   Status add_neighbours(const std::vector<int32_t>& ids) {
     for (int64_t k = 0; k < options_.neighbours; ++k) {
-      neighbours_.emplace_back(*m_.runner, *m_.pool);
+      neighbours_.emplace_back(*m_.runner, *m_.pool, m_.plan);
       std::vector<int32_t> tokens = ids;
       std::rotate(tokens.begin(), tokens.begin() + (k * 7 + 3) % static_cast<int64_t>(ids.size()), tokens.end());
       texts_.push_back(std::move(tokens));
@@ -58,7 +58,7 @@ class Dump {
     const size_t before = neighbours_.size() / 2;
     for (size_t k = 0; k < before; ++k) add_span(spans, k);
     const int32_t count = static_cast<int32_t>(tokens.size());
-    spans.push_back({session.blocks().data(), session.length(), tokens, first_row < count ? first_row : -1});
+    spans.push_back(session.span(tokens, first_row < count ? first_row : -1));
     for (size_t k = before; k < neighbours_.size(); ++k) add_span(spans, k);
 
     const int64_t rows = std::max(0, count - first_row);
@@ -84,7 +84,7 @@ class Dump {
     const int64_t count = std::min(1 + static_cast<int64_t>(k) % most, held);
     if (s.length() + count > held) s.truncate(0), (void)s.reserve(m_.context);
     const auto tokens = std::span(texts_[k]).subspan(static_cast<size_t>(s.length()), static_cast<size_t>(count));
-    spans.push_back({s.blocks().data(), s.length(), tokens, -1});
+    spans.push_back(s.span(tokens, -1));
   }
 
   Status write_row(int64_t position, const float* row) {

@@ -88,7 +88,7 @@ Result<json::object> score(LoadedModel& m, const Prompt& p, int64_t chunk, bool 
       positions.push_back(describe(position, row, lse, p.ids));
     }
   };
-  Session session(*m.runner, *m.pool);
+  Session session(*m.runner, *m.pool, m.plan);
   if (const Result<bool> whole = feed(session, p.ids, chunk, on_row); !whole) return tl::unexpected(whole.error());
   json::object line = {{"id", p.reference->at("id")}, {"nll", json_number(nll)}};
   if (with_positions) line["positions"] = std::move(positions);
@@ -96,7 +96,7 @@ Result<json::object> score(LoadedModel& m, const Prompt& p, int64_t chunk, bool 
 }
 
 Result<json::object> continue_greedily(LoadedModel& m, const Prompt& p, int64_t chunk) {
-  Session session(*m.runner, *m.pool);
+  Session session(*m.runner, *m.pool, m.plan);
   if (const Result<bool> whole = feed(session, p.ids, chunk); !whole) return tl::unexpected(whole.error());
   json::array out;
   for (int64_t i = 0; i < p.answer && !interrupted(); ++i) {

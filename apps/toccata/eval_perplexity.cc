@@ -40,7 +40,7 @@ Result<bool> score_window(LoadedModel& m, const std::vector<int32_t>& ids, int64
     tally.sum += nll;
     tally.squares += nll * nll;
   };
-  Session session(*m.runner, *m.pool);
+  Session session(*m.runner, *m.pool, m.plan);
   return feed(session, ids, chunk, on_row);
 }
 

@@ -77,9 +77,14 @@ Result<std::unique_ptr<LoadedModel>> load_model(const ModelOptions& options, con
   if (!config) return tl::unexpected(config.error());
   if (Status s = add_tokenizer(m); !s) return tl::unexpected(s.error());
 
+  const Result<kv::CachePlan> plan = kv::make_plan(options.kv, model::kv_shape(*config));
+  if (!plan) return tl::unexpected(plan.error());
+  m.kv = options.kv;
+  m.plan = *plan;
   m.context = needs.context > 0 ? needs.context : options.context;
-  if (m.context == 0) m.context = std::min(config->context_length, kDefaultContext);
-  if (needs.context == 0 && m.context > config->context_length) {
+  if (m.context == 0)
+    m.context = m.plan.endless ? kv::kMostPositions : std::min(config->context_length, kDefaultContext);
+  if (needs.context == 0 && m.context > config->context_length && !m.plan.endless) {
     std::fprintf(stderr, "toccata: the context of %lld tokens is longer than the model was made for (%lld)\n",
                  static_cast<long long>(m.context), static_cast<long long>(config->context_length));
   }
@@ -104,11 +109,11 @@ Result<std::unique_ptr<LoadedModel>> load_model(const ModelOptions& options, con
                                              std::to_string(m.tokenizer->vocab_size()) +
                                              " tokens, but the output layer only " + std::to_string(m.vocab()));
   }
-  const int64_t blocks = (m.context + kernels::kKvBlock - 1) / kernels::kKvBlock * needs.sequences;
+  const int64_t blocks = m.plan.blocks(m.context) * needs.sequences;
   Result<kv::Pool> pool = kv::Pool::create(m.runner->kv_layout(), blocks);
   if (!pool) {
     return fail(pool.error().code,
-                "no KV cache of " + std::to_string(m.context * needs.sequences) + " tokens: " + pool.error().message);
+                "no KV cache of " + std::to_string(blocks * kernels::kKvBlock) + " tokens: " + pool.error().message);
   }
   m.pool = std::make_shared<kv::Pool>(std::move(*pool));
   m.load_seconds = monotonic_seconds() - start;

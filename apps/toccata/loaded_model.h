@@ -17,7 +17,9 @@ struct LoadedModel {
   std::shared_ptr<Tokenizer> tokenizer;
   std::shared_ptr<model::ModelRunner> runner;
   std::shared_ptr<kv::Pool> pool;
-  int64_t context = 0;  // tokens that one sequence may have
+  int64_t context = 0;  // tokens that one sequence may have; kv::kMostPositions: without end
+  KvPolicy kv;          // of the options
+  kv::CachePlan plan;   // of that policy
   int threads = 1;
   double load_seconds = 0.0;
 

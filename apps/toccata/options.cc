@@ -21,6 +21,34 @@ void add_engine_options(ArgParser& parser, ModelOptions& options) {
   parser.choice("--attention", options.attention, {"flash", "naive"},
                 "flash: tiled; naive: the whole score matrix in memory, for comparison");
   add_cache_types(parser, options.k_type, options.v_type, options.kv_rotate, options.kv_skip_layers);
+  add_kv_options(parser, options.kv);
+}
+
+void add_kv_options(ArgParser& parser, KvPolicy& kv) {
+  constexpr int64_t kMost = 1 << 30;
+  parser.choice("--kv-policy", kv.name, kv::policy_names(),
+                "which tokens stay in the KV cache. full: all; streaming: the first and the latest ones, without end; "
+                "h2o: the latest "
+                "ones and those that got most attention; snapkv: the same by the latest queries");
+  parser.integer("--kv-budget", kv.budget, 0, kMost, "tokens that stay; 0: sinks and recent ones");
+  parser.integer("--kv-sinks", kv.sinks, 0, kMost, "of them the first tokens of the text");
+  parser.integer("--kv-recent", kv.recent, 0, kMost,
+                 "of them the latest tokens; 0: what the policy makes of the budget");
+  parser.number("--kv-heavy-ratio", kv.heavy_ratio, 0, 1, "h2o, snapkv: share of the budget that attention chooses");
+  parser.integer("--kv-evict-interval", kv.interval, 1, 512, "evict at multiples of this position");
+}
+
+int check_kv_options(const ArgParser& parser, const KvPolicy& rule, const std::string& attention) {
+  const bool numbers = parser.given("--kv-budget") || parser.given("--kv-recent");
+  if (!rule.evicts() && numbers) {
+    return parser.usage_error(
+        "--kv-policy full keeps every token: choose a policy, or drop --kv-budget and --kv-recent");
+  }
+  if (rule.evicts() && attention == "naive") {
+    return parser.usage_error("--attention naive keeps every token: choose flash, or --kv-policy full");
+  }
+  const Result<kv::CachePlan> plan = kv::make_plan(rule, {});
+  return plan ? 0 : parser.usage_error("--kv-policy " + rule.name + ": " + plan.error().message);
 }
 
 attention::Method attention_method(const std::string& name) {

@@ -8,6 +8,7 @@
 
 #include "arg_parser.h"
 #include "model/runner.h"
+#include "toccata/kv_policy.h"
 #include "toccata/result.h"
 #include "toccata/sampling_params.h"
 #include "toccata/speculation.h"
@@ -23,10 +24,16 @@ struct ModelOptions {
   std::string k_type = "f16", v_type = "f16";
   std::string kv_rotate = "auto";
   std::vector<int64_t> kv_skip_layers;
+  KvPolicy kv;
 };
 
 void add_model_path(ArgParser& parser, ModelOptions& options);
 void add_engine_options(ArgParser& parser, ModelOptions& options);
+
+// --kv-policy and its numbers.
+void add_kv_options(ArgParser& parser, KvPolicy& kv);
+// What no model could make right: 0, or the exit code of a usage error.
+int check_kv_options(const ArgParser& parser, const KvPolicy& rule, const std::string& attention);
 
 attention::Method attention_method(const std::string& name);  // "flash" or "naive"
 // -ctk, -ctv, --kv-cache-dtype for both, --kv-rotate and --kv-skip-layers.

@@ -131,6 +131,7 @@ int check(const ArgParser& parser, const Options& o) {
   if (parser.given("--prompt") && parser.given("--file")) return parser.usage_error("give -p or -f, not both");
   if (o.raw && !o.system.empty()) return parser.usage_error("--system needs the chat template: drop --raw");
   if (o.raw && is_terminal_chat(parser)) return parser.usage_error("--raw needs a prompt: use -p or -f");
+  if (const int code = check_kv_options(parser, o.model.kv, o.model.attention)) return code;
   // What no vocabulary could make right.
   const auto sampling = resolve_sampling(o.sampling, INT32_MAX);
   if (!sampling) return parser.usage_error(sampling.error().message);

@@ -80,7 +80,9 @@ Result<Generator> Generator::create(const LoadedModel& model, const Options& opt
   parts.runner = model.runner;
   parts.tokenizer = model.tokenizer;
   parts.pool = model.pool;
-  parts.info = {model.runner->config().name, model.runner->config().architecture, model.context, model.vocab()};
+  const model::ModelConfig& config = model.runner->config();
+  // The context is what the options made of it, whatever the policy.
+  parts.info = {config.name, config.architecture, model.context, model.vocab(), model.context, model.context, model.kv};
   parts.scheduler.max_sequences = 1;
   parts.scheduler.max_prompt_logit_rows = 0;
   parts.scheduler.max_draft_rows = kDraftRows;

@@ -62,8 +62,9 @@ void note_finish(const Generation& g, const LoadedModel& model) {
 void print_summary(const LoadedModel& model, const Generation& g, uint64_t seed) {
   const double decode = std::accumulate(g.gaps.begin(), g.gaps.end(), 0.0);
   const int64_t read = g.prompt_tokens - g.cached_tokens;
-  std::fprintf(stderr, "load    %8.3f s   %s, %d threads, context %lld\n", model.load_seconds,
-               std::string(model.runner->isa()).c_str(), model.threads, static_cast<long long>(model.context));
+  const std::string context = model.context == kv::kMostPositions ? "without end" : std::to_string(model.context);
+  std::fprintf(stderr, "load    %8.3f s   %s, %d threads, context %s\n", model.load_seconds,
+               std::string(model.runner->isa()).c_str(), model.threads, context.c_str());
   std::fprintf(stderr, "prompt  %8.3f s   %lld tokens", g.prompt_seconds, static_cast<long long>(g.prompt_tokens));
   if (g.first_token_seconds > 0) {  // else the prompt may have been read in part, and there was no first token
     std::fprintf(stderr, ", %.1f tokens/s, first token after %.3f s",

@@ -34,6 +34,7 @@ void declare_engine(ArgParser& parser, Options& o) {
   parser.text("--kv-memory", o.kv_memory, "SIZE",
               "memory of the KV cache, as 512M or 2.5G; auto: half of what is free");
   add_cache_types(parser, o.engine.cache_type_k, o.engine.cache_type_v, o.engine.kv_rotate, o.kv_skip_layers);
+  add_kv_options(parser, o.engine.kv);
   parser.integer("--max-num-seqs", o.engine.max_sequences, 1, 4096, "requests that run at once");
   parser.integer("--max-queue", o.engine.max_waiting, 1, 1 << 20, "requests that wait; more get status 429");
   parser.integer("--max-queue-tokens", o.engine.max_waiting_tokens, 1, int64_t{1} << 40,
@@ -83,6 +84,7 @@ void declare(ArgParser& parser, Options& o) {
 // 0, or the exit code of a usage error.
 int resolve(const ArgParser& parser, Options& o) {
   if (o.engine.model.empty()) return parser.usage_error("no model given: use -m FILE");
+  if (const int code = check_kv_options(parser, o.engine.kv, "flash")) return code;
   if (o.kv_memory != "auto") {
     const std::optional<uint64_t> bytes = parse_size(o.kv_memory);
     if (!bytes) return parser.usage_error(wrong_size("--kv-memory", o.kv_memory));

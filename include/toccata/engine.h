@@ -30,6 +30,7 @@ struct EngineOptions {
   bool prefix_caching = true;
   SpeculationParams speculation;    // of requests that say nothing about it
   bool shared_spec_corpus = false;  // suffix drafts also from earlier answers of the same cache_salt, in bounded memory
+  KvPolicy kv;                      // of requests without a policy of their own
 };
 
 // What speculation did; counters since start. Verified drafts only: what was not verified cost nothing.
@@ -46,6 +47,8 @@ struct EngineStats {
   int64_t kv_blocks_cached = 0;                  // not held, but hittable
   uint64_t prefix_queries = 0, prefix_hits = 0;  // prompt tokens looked up, found
   uint64_t preemptions = 0, steps = 0;
+  uint64_t kv_evicted_tokens = 0;  // by the policies of requests
+  uint64_t kv_bytes_used = 0;      // of the blocks that requests hold
   uint64_t prompt_tokens = 0, generated_tokens = 0;
   int64_t last_step_tokens = 0;
   double last_step_seconds = 0.0, last_step_predicted_seconds = 0.0;
@@ -59,6 +62,9 @@ struct ModelInfo {
   std::string name, architecture;
   int64_t context = 0;  // most tokens of one sequence, prompt and answer
   int32_t vocab = 0;
+  int64_t bounded_context = 0;  // the same under a KV policy that evicts
+  int64_t endless_context = 0;  // the same under one that goes on past the trained context
+  KvPolicy kv = {};             // of requests without one
 };
 
 class Engine {
@@ -68,13 +74,15 @@ class Engine {
   virtual ~Engine() = default;  // cancels what is left
 
   // Never blocks on the model. Errors: kInvalidArgument (a parameter, named; nothing was queued), kContextLength is
-  // told by prompt size >= info().context, kResourceExhausted (the queue is full: try again), kUnavailable while
+  // told by prompt size >= context_of(request), kResourceExhausted (the queue is full: try again), kUnavailable while
   // draining. On success the listener's on_finish will be called exactly once.
   virtual Result<RequestId> submit(Request request, std::shared_ptr<RequestListener> listener) = 0;
   // Ends the request within one step, with FinishReason::kCancelled; without effect once it has finished.
   virtual void cancel(RequestId id) = 0;
 
   virtual const ModelInfo& info() const = 0;
+  // Most tokens of this request, prompt and answer: which of info()'s contexts is its own.
+  virtual int64_t context_of(const Request& request) const = 0;
   virtual EngineStats stats() const = 0;
   // Admits no more. Running and waiting requests go on; see stats() for what is left.
   virtual void drain() = 0;

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "toccata/kv_policy.h"
 #include "toccata/result.h"
 #include "toccata/sampling_params.h"
 #include "toccata/speculation.h"
@@ -26,6 +27,7 @@ struct Request {
   double timeout_seconds = 0;     // from submit to finish; 0: none
   std::string cache_salt;         // prefixes are shared only between requests of the same salt
   std::optional<SpeculationParams> speculative;  // instead of the engine's
+  std::optional<KvPolicy> kv;  // which tokens stay in the KV cache; absent: as the engine's options say
 };
 
 struct TokenChoice {
@@ -62,6 +64,10 @@ struct RequestReport {
   int64_t generated_tokens = 0;
   CacheMiss cache_miss = CacheMiss::kNone;
   int32_t preemptions = 0;
+  bool kv_evicts = false;  // the request's KV policy is one that evicts
+  int64_t kv_tokens = 0;   // that the KV cache held at the end, and those that a policy had evicted
+  int64_t kv_evicted_tokens = 0;
+  uint64_t kv_bytes = 0;             // of the request's blocks at the end
   double queue_seconds = 0.0;        // submit to the first step
   double prefill_seconds = 0.0;      // first step to the first token
   double first_token_seconds = 0.0;  // submit to the first token; 0 if there was none

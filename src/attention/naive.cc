@@ -27,7 +27,8 @@ class Naive final : public Attention {
 
   void run(Team& team, const Args& args) override {
     TOCCATA_CHECK(static_cast<size_t>(team.size()) <= scratch_.size() && args.scale > 0.0f);
-    store_step(team, args, kernels_);
+    for (const Span& span : args.spans) TOCCATA_CHECK(!span.evicts());
+    store_step(team, args, args.spans, kernels_);
     const int64_t heads = args.heads;
     team.parallel_for(static_cast<int64_t>(args.spans.size()) * heads, 1, [&](int64_t index, int64_t) {
       const Span& span = args.spans[static_cast<size_t>(index / heads)];

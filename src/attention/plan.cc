@@ -20,7 +20,7 @@ Totals totals(const Plan& plan) {
     const int64_t tiles = plan.span_items(span) / copies;
     for (int64_t t = 0; t < tiles; ++t) {
       const Item item = plan.item(span, t);
-      const double cost = static_cast<double>(item.end_key - item.first_key) * (item.rows() + 4);
+      const double cost = static_cast<double>(item.end_key - item.first_key + span.sinks) * (item.rows() + 4);
       sum.items += copies;
       sum.units += copies * item.splits();
       sum.cost += static_cast<double>(copies) * cost;
@@ -46,15 +46,16 @@ Item Plan::item(const Span& span, int64_t index) const {
   item.token = static_cast<int32_t>(tile * tokens_per_tile);
   item.tokens = std::min<int32_t>(tokens_per_tile, span.tokens - item.token);
   const int64_t pos = span.first_pos + item.token;
-  item.first_key = window > 0 ? std::max<int64_t>(0, pos - window + 1) : 0;
+  item.window = window > 0 ? window : span.window;
+  item.first_key = item.window > 0 ? std::max<int64_t>(0, pos - item.window + 1) : 0;
   item.end_key = pos + item.tokens;
   return item;
 }
 
-Plan make_plan(const Args& args, int kv_heads, int threads) {
+Plan make_plan(const Args& args, std::span<const Span> spans, int kv_heads, int threads) {
   TOCCATA_CHECK(args.heads % kv_heads == 0);
   Plan plan;
-  plan.spans = args.spans;
+  plan.spans = spans;
   plan.window = args.window;
   plan.kv_heads = kv_heads;
   plan.group = args.heads / kv_heads;

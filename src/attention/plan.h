@@ -22,15 +22,20 @@ struct Item {
   int32_t tokens = 0;
   int64_t first_key = 0;  // first key that any row sees
   int64_t end_key = 0;
+  int64_t window = 0;  // of the queries; 0: none
 
   int rows() const { return heads * tokens; }
   int64_t first_split() const { return first_key / kernels::kAttnSplit; }
-  int splits() const { return static_cast<int>((end_key - 1) / kernels::kAttnSplit - first_split()) + 1; }
+  // The sinks come first, in splits of their own, as their queries are others.
+  int sink_splits() const { return static_cast<int>((span->sinks + kernels::kAttnSplit - 1) / kernels::kAttnSplit); }
+  int splits() const {
+    return sink_splits() + static_cast<int>((end_key - 1) / kernels::kAttnSplit - first_split()) + 1;
+  }
 };
 
 struct Plan {
   std::span<const Span> spans;
-  int64_t window = 0;
+  int64_t window = 0;  // of the layer
   int kv_heads = 0;
   int group = 0;  // query heads per KV head
   int parts = 0;  // parts of a group
@@ -44,7 +49,8 @@ struct Plan {
   Item item(const Span& span, int64_t index) const;  // index in [0, span_items(span))
 };
 
-Plan make_plan(const Args& args, int kv_heads, int threads);
+// Of some spans, which need not be those of `args`.
+Plan make_plan(const Args& args, std::span<const Span> spans, int kv_heads, int threads);
 
 // Walks the items of a plan in order.
 class ItemCursor {

@@ -5,6 +5,10 @@
 namespace toccata::attention {
 namespace {
 
+// One query token of a group of 8 heads of size 512 and kv::CachePlan's longest budgets: 2^15 keys are 64 splits of
+// (512 + 512 + 10) * 8 floats and change, 2.2 MB. Eight times that, for tiles of some tokens and several KV heads.
+constexpr size_t kWeightFloats = size_t{1} << 22;
+
 // Hands out consecutive runs of cache lines, first to measure (base null) and then to place.
 class Arena {
  public:
@@ -37,6 +41,7 @@ Result<FlashScratch> FlashScratch::create(int head_dim, int threads) {
   s.o_stride_ = kernels::attn_o_stride(head_dim);
   // Four units per thread of full tiles; a decode's unit has a few rows only, so that a wave holds dozens of them.
   s.slot_rows_ = 4 * std::max(threads, 2) * kernels::kAttnRows;
+  s.weight_floats_ = kWeightFloats;
   s.threads_.resize(static_cast<size_t>(threads));
   const auto place = [&](std::byte* base) {
     Arena arena(base);
@@ -48,6 +53,7 @@ Result<FlashScratch> FlashScratch::create(int head_dim, int threads) {
       arena.next_page();
     }
     s.slots_ = arena.state(s.slot_rows_, s.o_stride_);
+    s.weights_ = arena.floats(s.weight_floats_);
     for (kernels::AttnState& c : s.carry_) c = arena.state(kernels::kAttnRows, s.o_stride_);
     return arena.used();
   };

@@ -35,12 +35,18 @@ class FlashScratch {
     return {state.m + row, state.l + row, state.o + static_cast<size_t>(row) * static_cast<size_t>(o_stride_)};
   }
   int o_stride() const { return o_stride_; }
+  // What splits leave until their queries' weights are known (attention/flash_scored.cc), shared by all threads.
+  // Untouched, and so no memory, without a policy by rank.
+  float* weights() const { return weights_; }
+  size_t weight_floats() const { return weight_floats_; }
 
  private:
   AlignedBuffer buffer_;
   int o_stride_ = 0;
   int slot_rows_ = 0;
   std::vector<ThreadScratch> threads_;
+  float* weights_ = nullptr;
+  size_t weight_floats_ = 0;
   kernels::AttnState slots_;
   kernels::AttnState carry_[2];
 };

@@ -21,7 +21,7 @@ void store_block(const Args& args, const kernels::AttnKernels& kernels, const Sp
   const int slot = static_cast<int>(begin % kBlock), tokens = static_cast<int>(end - begin);
   const size_t row = static_cast<size_t>(span.row_begin + (begin - span.first_pos));
   const size_t column = static_cast<size_t>(head) * static_cast<size_t>(layout.head_dim);
-  std::byte* k = args.pool->head(args.layer, span.blocks[index], head);
+  std::byte* k = args.pool->head(args.layer, span.block(index), head);
   kernels.store_k(layout.k_type, args.k + row * args.k_stride + column, args.k_stride, layout.head_dim, slot, tokens,
                   k);
   kernels.store_v(layout.v_type, args.v + row * args.v_stride + column, args.v_stride, layout.head_dim, slot, tokens,
@@ -30,20 +30,20 @@ void store_block(const Args& args, const kernels::AttnKernels& kernels, const Sp
 
 }  // namespace
 
-void store_step(Team& team, const Args& args, const kernels::AttnKernels& kernels) {
+void store_step(Team& team, const Args& args, std::span<const Span> spans, const kernels::AttnKernels& kernels) {
   const int kv_heads = args.pool->layout().kv_heads;
   int64_t units = 0;
-  for (const Span& span : args.spans) units += blocks_of(span) * kv_heads;
+  for (const Span& span : spans) units += blocks_of(span) * kv_heads;
   size_t span = 0;
   int64_t span_begin = 0;
   const int64_t grain = std::max<int64_t>(1, units / (8 * team.size()));
   team.parallel_for(units, grain, [&](int64_t begin, int64_t end) {
     for (int64_t u = begin; u < end; ++u) {
-      for (int64_t count; u >= span_begin + (count = blocks_of(args.spans[span]) * kv_heads); ++span) {
+      for (int64_t count; u >= span_begin + (count = blocks_of(spans[span]) * kv_heads); ++span) {
         span_begin += count;
       }
       const int64_t index = u - span_begin;
-      store_block(args, kernels, args.spans[span], index / kv_heads, static_cast<int>(index % kv_heads));
+      store_block(args, kernels, spans[span], index / kv_heads, static_cast<int>(index % kv_heads));
     }
   });
 }

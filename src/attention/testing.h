@@ -21,9 +21,12 @@ struct Shape {
   DType k_type = DType::kF16, v_type = DType::kF16;
   int64_t window = 0;
   float scale = 0.125f;
+  kv::CachePlan plan = {};
 };
 
-// Rows of q | k | v of one token, uniform in [-4, 4).
+// Rows of q | k | v of one token, uniform in [-4, 4). Sequence numbers from kSinkQueries on give another q, which meets
+// the sinks.
+constexpr uint64_t kSinkQueries = 1 << 20;
 inline std::vector<float> token_row(const Shape& s, uint64_t sequence, int64_t pos) {
   std::vector<float> row(static_cast<size_t>((s.heads + 2 * s.kv_heads) * s.head_dim));
   uint64_t state = (sequence + 1) << 32 | static_cast<uint64_t>(pos);
@@ -65,7 +68,7 @@ class World {
         int64_t length)
       : shape_(shape), threads_(threads), length_(length) {
     const kv::Layout layout{2, shape.kv_heads, shape.head_dim, shape.k_type, shape.v_type};
-    const int64_t per_sequence = (length + kernels::kKvBlock - 1) / kernels::kKvBlock;
+    const int64_t per_sequence = shape.plan.blocks(length);
     pool_ = std::make_unique<kv::Pool>(std::move(*kv::Pool::create(layout, per_sequence * sequences + 3)));
     for (int64_t b = 0; b < pool_->capacity(); ++b) {
       for (int l = 0; l < 2; ++l)
@@ -76,19 +79,25 @@ class World {
     for (int64_t i = 0; i < per_sequence; ++i) {  // interleaved, so that no sequence is contiguous
       for (Sequence& s : sequences_) s.blocks.push_back(*pool_->allocate());
     }
-    for (Sequence& s : sequences_) s.out.resize(static_cast<size_t>(length * shape.heads * shape.head_dim), -7.0f);
+    for (Sequence& s : sequences_) {
+      if (shape.plan.ranking) s.state = std::move(*kv::RankedState::create(shape.plan, 2, shape.kv_heads));
+      s.out.resize(static_cast<size_t>(length * shape.heads * shape.head_dim), -7.0f);
+    }
   }
 
   void step(const std::vector<Chunk>& chunks) {
     std::vector<Span> spans;
-    std::vector<float> rows;
+    std::vector<float> rows, sink_rows;
     int32_t count = 0;
     for (const Chunk& c : chunks) {
       Sequence& s = sequences_[static_cast<size_t>(c.sequence)];
-      spans.push_back({s.blocks.data(), s.length, c.tokens, count});
+      spans.push_back({s.blocks.data(), s.length, c.tokens, count, &shape_.plan, &s.state});
       for (int t = 0; t < c.tokens; ++t) {
         const std::vector<float> row = token_row(shape_, static_cast<uint64_t>(c.sequence), s.length + t);
         rows.insert(rows.end(), row.begin(), row.end());
+        const std::vector<float> other =
+            token_row(shape_, kSinkQueries + static_cast<uint64_t>(c.sequence), s.length + t);
+        sink_rows.insert(sink_rows.end(), other.begin(), other.end());
       }
       count += c.tokens;
     }
@@ -104,7 +113,8 @@ class World {
     args.q = rows.data();
     args.k = args.q + q_width;
     args.v = args.k + kv_width;
-    args.q_stride = args.k_stride = args.v_stride = q_width + 2 * kv_width;
+    args.q_sink = sink_rows.data();
+    args.q_stride = args.k_stride = args.v_stride = args.q_sink_stride = q_width + 2 * kv_width;
     std::vector<float> out(static_cast<size_t>(count) * q_width, -3.0f);
     args.out = out.data();
     args.out_stride = q_width;
@@ -139,6 +149,7 @@ class World {
  private:
   struct Sequence {
     std::vector<kv::BlockId> blocks;
+    kv::RankedState state;
     int64_t length = 0;
     std::vector<float> out;
   };
@@ -154,18 +165,22 @@ class World {
 inline std::vector<double> oracle(const Shape& s, int sequence, int64_t pos, int head) {
   const int dim = s.head_dim, kv = head / (s.heads / s.kv_heads);
   const uint64_t seed = static_cast<uint64_t>(sequence);
-  const std::vector<float> own = token_row(s, seed, pos);
-  const int64_t first = s.window > 0 ? std::max<int64_t>(0, pos - s.window + 1) : 0;
+  const std::vector<float> own = token_row(s, seed, pos), to_sinks = token_row(s, kSinkQueries + seed, pos);
+  // A layer's own window counts before a policy.
+  const bool streams = s.window == 0 && s.plan.evicted(pos + 1);
+  const int64_t sinks = streams ? s.plan.sinks : 0, window = streams ? s.plan.budget - sinks : s.window;
+  const int64_t first = window > 0 ? std::max<int64_t>(0, pos - window + 1) : 0;
   std::vector<double> weight, sum(static_cast<size_t>(dim), 0.0);
   std::vector<std::vector<float>> values;
   double largest = -1e300, total = 0.0;
-  for (int64_t j = first; j <= pos; ++j) {
+  for (int64_t j = sinks > 0 ? 0 : first; j <= pos; j = j + 1 == sinks ? first : j + 1) {
     const std::vector<float> row = token_row(s, seed, j);
     const std::vector<float> key = cached(s.k_type, false, row.data() + (s.heads + kv) * dim, dim);
     values.push_back(cached(s.v_type, true, row.data() + (s.heads + s.kv_heads + kv) * dim, dim));
     double score = 0.0;
     for (int d = 0; d < dim; ++d) {
-      score += static_cast<double>(own[static_cast<size_t>(head * dim + d)]) * key[static_cast<size_t>(d)];
+      score += static_cast<double>((j < sinks ? to_sinks : own)[static_cast<size_t>(head * dim + d)]) *
+               key[static_cast<size_t>(d)];
     }
     weight.push_back(score * s.scale);
     largest = std::max(largest, weight.back());

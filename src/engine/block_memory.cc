@@ -31,7 +31,7 @@ void BlockMemory::explain(Sequence& s, size_t blocks_found, size_t blocks_wanted
   r.cached_tokens = s.computed;
   if (r.cached_tokens == s.prompt_size - 1) {
     r.cache_miss = CacheMiss::kNone;
-  } else if (!enabled_ || s.request.prompt_logprobs >= 0) {
+  } else if (!enabled_ || s.request.prompt_logprobs >= 0 || s.plan.ranking) {
     r.cache_miss = CacheMiss::kDisabled;
   } else if (blocks_found == blocks_wanted) {
     r.cache_miss = CacheMiss::kPartial;
@@ -48,10 +48,11 @@ void BlockMemory::count_admission(const Sequence& s) {
 int64_t BlockMemory::attach(sched::SequenceId id) {
   Sequence& s = at(id);
   TOCCATA_CHECK(s.blocks.empty() && s.computed == 0);
+  if (s.ranked) s.ranked->clear();
   const int64_t known = static_cast<int64_t>(s.tokens.size());
   // Rows whose logits are still wanted must be computed; of the others all but the last.
   const int64_t most = !enabled_ ? 0 : s.wants_prompt_scores() ? s.scored : known - 1;
-  const size_t wanted = static_cast<size_t>(std::min(blocks_for(most), known / kBlock));
+  const size_t wanted = std::min(static_cast<size_t>(blocks_for(most)), s.shareable(known));
   for (size_t i = 0; i < wanted; ++i) {
     hash_up_to(s, i + 1);
     const kv::BlockId block = cache_.find(s.hashes[i], before(s, i), block_tokens_of(s, i));
@@ -64,33 +65,46 @@ int64_t BlockMemory::attach(sched::SequenceId id) {
   return s.computed;
 }
 
-// The block that the next token goes to is hittable: reserve() must copy it.
-bool BlockMemory::next_is_shared(const Sequence& s) const {
-  const size_t block = static_cast<size_t>(s.computed / kBlock);
-  return block < s.blocks.size() && cache_.published(s.blocks[block]);
+template <class F>
+void BlockMemory::for_shared(const Sequence& s, int64_t tokens, F f) const {
+  const int64_t first = s.computed / kBlock;
+  int64_t end = blocks_for(tokens);
+  if (s.plan.evicts()) end = std::min(end, std::max(first, s.plan.fixed) + s.plan.ring);  // once around the ring
+  for (int64_t b = first; b < end; ++b) {
+    const auto entry = static_cast<size_t>(s.plan.entry(b));
+    if (entry < s.blocks.size() && cache_.published(s.blocks[entry])) f(entry);
+  }
 }
 
 int64_t BlockMemory::needed(sched::SequenceId id, int64_t tokens) const {
   const Sequence& s = at(id);
-  const int64_t more = std::max<int64_t>(0, blocks_for(tokens) - static_cast<int64_t>(s.blocks.size()));
-  return more + (next_is_shared(s) ? 1 : 0);
+  int64_t count = std::max<int64_t>(0, s.plan.blocks(tokens) - std::ssize(s.blocks));
+  for_shared(s, tokens, [&](size_t entry) {
+    if (!s.plan.evicts() || cache_.needs_copy(s.blocks[entry])) ++count;
+  });
+  return count;
 }
 
 bool BlockMemory::reserve(sched::SequenceId id, int64_t tokens) {
   if (needed(id, tokens) > cache_.available()) return false;
   Sequence& s = at(id);
-  if (next_is_shared(s)) {
-    const size_t block = static_cast<size_t>(s.computed / kBlock);
-    const kv::BlockId copy = cache_.writable(s.blocks[block]);
-    TOCCATA_CHECK(copy >= 0);
-    s.blocks[block] = copy;
-    s.published = std::min(s.published, block);
-  }
-  while (static_cast<int64_t>(s.blocks.size()) < blocks_for(tokens)) {
+  // First the blocks that cannot be done without, so that a copy that can takes none of them.
+  std::vector<size_t> overwritten;
+  for_shared(s, tokens, [&](size_t entry) {
+    if (s.plan.evicts() && !cache_.needs_copy(s.blocks[entry])) {
+      overwritten.push_back(entry);
+      return;
+    }
+    s.blocks[entry] = cache_.writable(s.blocks[entry]);
+    TOCCATA_CHECK(s.blocks[entry] >= 0);
+  });
+  while (std::ssize(s.blocks) < s.plan.blocks(tokens)) {
     const kv::BlockId block = cache_.allocate();
     TOCCATA_CHECK(block >= 0);
     s.blocks.push_back(block);
   }
+  for (size_t entry : overwritten) s.blocks[entry] = cache_.writable_or_taken_back(s.blocks[entry]);
+  s.published = std::min(s.published, static_cast<size_t>(s.computed / kBlock));
   return true;
 }
 
@@ -104,7 +118,8 @@ void BlockMemory::release(sched::SequenceId id) {
 void BlockMemory::computed(Sequence& s, int64_t count) {
   s.computed += count;
   if (!enabled_) return;
-  for (; static_cast<int64_t>(s.published + 1) * kBlock <= s.computed; ++s.published) {
+  for (; s.published < s.shareable(s.computed); ++s.published) {
+    if (!s.plan.holds(static_cast<int64_t>(s.published), s.computed)) continue;
     hash_up_to(s, s.published + 1);
     kv::BlockId& block = s.blocks[s.published];
     block = cache_.publish(block, s.hashes[s.published], before(s, s.published), block_tokens_of(s, s.published));
@@ -112,7 +127,7 @@ void BlockMemory::computed(Sequence& s, int64_t count) {
 }
 
 void BlockMemory::trim(Sequence& s) {
-  const int64_t kept = blocks_for(std::ssize(s.tokens));
+  const int64_t kept = s.plan.blocks(std::ssize(s.tokens));
   for (; std::ssize(s.blocks) > kept; s.blocks.pop_back()) cache_.release(s.blocks.back());
 }
 
@@ -120,7 +135,8 @@ std::string BlockMemory::check() const {
   std::vector<int32_t> holders(static_cast<size_t>(cache_.held() + cache_.available()), 0);
   for (const auto& [id, s] : sequences_) {
     for (kv::BlockId b : s->blocks) ++holders[static_cast<size_t>(b)];
-    if (s->computed > static_cast<int64_t>(s->blocks.size()) * kBlock) return "tokens without a block";
+    if (s->plan.blocks(s->computed) > std::ssize(s->blocks)) return "tokens without a block";
+    if (std::ssize(s->blocks) > s->plan.blocks(INT64_MAX / 2)) return "more blocks than the policy allows";
   }
   return cache_.check(holders);
 }

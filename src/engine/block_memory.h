@@ -42,7 +42,10 @@ class BlockMemory final : public sched::Memory {
   void hash_up_to(Sequence& s, size_t blocks) const;
   const kv::BlockHash& before(const Sequence& s, size_t block) const { return block ? s.hashes[block - 1] : s.root; }
   void explain(Sequence& s, size_t blocks_found, size_t blocks_wanted);
-  bool next_is_shared(const Sequence& s) const;
+  // Calls f(block of the table) for each block that positions [computed, tokens) go to and that must not be written to
+  // as it is: others hold it, or it is hittable.
+  template <class F>
+  void for_shared(const Sequence& s, int64_t tokens, F f) const;
 
   kv::PrefixCache cache_;
   const bool enabled_;

@@ -38,6 +38,21 @@ Result<std::unique_ptr<Core>> Core::create(Parts parts) {
   return core;
 }
 
+Result<kv::CachePlan> Core::plan_of(const Request& r) const {
+  Result<kv::CachePlan> plan = kv::make_plan(r.kv ? *r.kv : parts_.info.kv, model::kv_shape(parts_.runner->config()));
+  if (!plan || !plan->evicts()) return plan;
+  const int64_t blocks = plan->blocks(context_of(*plan)), capacity = parts_.pool->capacity();
+  if (blocks <= capacity) return plan;
+  return fail(ErrorCode::kInvalidArgument, "the KV budget of " + std::to_string(plan->budget) + " tokens needs " +
+                                               std::to_string(blocks) + " blocks of the KV cache, which has " +
+                                               std::to_string(capacity));
+}
+
+int64_t Core::context_of(const Request& r) const {
+  const Result<kv::CachePlan> plan = plan_of(r);
+  return plan ? context_of(*plan) : parts_.info.context;
+}
+
 Status Core::check(const Request& r) const {
   const auto refuse = [](std::string what) { return fail(ErrorCode::kInvalidArgument, std::move(what)); };
   const ModelInfo& m = parts_.info;
@@ -47,9 +62,11 @@ Status Core::check(const Request& r) const {
       return refuse("prompt: token " + std::to_string(t) + " is not in the vocabulary of " + std::to_string(m.vocab));
     }
   }
-  if (static_cast<int64_t>(r.prompt.size()) >= m.context) {
+  const Result<kv::CachePlan> plan = plan_of(r);
+  if (!plan) return tl::unexpected(plan.error());
+  if (std::ssize(r.prompt) >= context_of(*plan)) {
     return refuse("the prompt of " + std::to_string(r.prompt.size()) + " tokens does not fit the context of " +
-                  std::to_string(m.context) + " tokens with a token of answer");
+                  std::to_string(context_of(*plan)) + " tokens with a token of answer");
   }
   if (Status s = r.sampling.validate(m.vocab); !s) return s;
   if (r.max_tokens < -1) return refuse("max_tokens must be -1 or more");
@@ -68,8 +85,21 @@ void Core::add(RequestId id, Request request, std::shared_ptr<RequestListener> l
   a.time = now;
   if (request.timeout_seconds > 0) a.deadline = now + request.timeout_seconds;
   a.prompt_logits = request.prompt_logprobs >= 0;
+  const Result<kv::CachePlan> plan = plan_of(request);
+  TOCCATA_CHECK(plan.has_value());
+  if (plan->evicts()) a.most_keys = plan->budget;
   auto s = std::make_unique<Sequence>(id, std::move(request), std::move(listener), *parts_.tokenizer, parts_.info.vocab,
-                                      parts_.info.context, now);
+                                      context_of(*plan), *plan, now);
+  if (plan->ranking) {
+    const kv::Layout& layout = parts_.pool->layout();
+    Result<kv::RankedState> state = kv::RankedState::create(*plan, layout.layers, layout.kv_heads);
+    if (!state) {
+      s->report.error = state.error();
+      left_queue_.push_back(id);
+      return s->finish(FinishReason::kError, now);
+    }
+    s->ranked.emplace(std::move(*state));
+  }
   memory_.add(s.get());
   sequences_.emplace(id, std::move(s));
   scheduler_.add(a);
@@ -79,6 +109,10 @@ void Core::end(RequestId id, FinishReason reason) {
   const auto found = sequences_.find(id);
   if (found == sequences_.end()) return;
   const std::unique_ptr<Sequence> s = std::move(found->second);
+  s->report.kv_evicts = s->plan.evicts();
+  s->report.kv_tokens = s->plan.kept(s->computed);
+  s->report.kv_evicted_tokens = s->computed - s->report.kv_tokens;
+  s->report.kv_bytes = static_cast<uint64_t>(s->blocks.size()) * block_bytes();
   scheduler_.remove(id);
   memory_.remove(id);
   sequences_.erase(found);
@@ -128,6 +162,8 @@ void Core::build(const sched::Plan& plan) {
     model::SpanInput span;
     span.blocks = s.blocks.data();
     span.first_pos = slice.first;
+    if (s.plan.evicts()) span.plan = &s.plan;
+    if (s.ranked) span.state = &*s.ranked;
     // The draft stands behind the text until its tokens are drawn or not: then every row's history is a prefix.
     const std::span<const int32_t> draft = s.speculation.chosen();
     s.tokens.insert(s.tokens.end(), draft.begin(), draft.begin() + slice.drafted);
@@ -252,7 +288,12 @@ void Core::run() {
     fail_step(plan, done.error());
     return;
   }
-  for (const sched::Slice& slice : plan.slices) memory_.computed(*sequences_.at(slice.id), slice.count);
+  for (const sched::Slice& slice : plan.slices) {
+    Sequence& s = *sequences_.at(slice.id);
+    const int64_t before_step = s.computed - s.plan.kept(s.computed);
+    memory_.computed(s, slice.count);
+    stats_.kv_evicted_tokens += static_cast<uint64_t>(s.computed - s.plan.kept(s.computed) - before_step);
+  }
   scheduler_.completed();
   draw();
   deliver(now());
@@ -274,6 +315,7 @@ void Core::fill(EngineStats& stats) const {
   stats.kv_blocks = parts_.pool->capacity();
   stats.kv_blocks_used = cache.held();
   stats.kv_blocks_cached = cache.cached();
+  stats.kv_bytes_used = static_cast<uint64_t>(cache.held()) * block_bytes();
   stats.prefix_queries = memory_.queries();
   stats.prefix_hits = memory_.hits();
   drafting_.fill(stats);

@@ -38,8 +38,9 @@ class Core {
   const ModelInfo& info() const { return parts_.info; }
   double now() const { return parts_.clock(); }
 
-  // kInvalidArgument that names the parameter. Reads constant state only: any thread may call it.
+  // kInvalidArgument that names the parameter. Reads constant state only: any thread may call these.
   Status check(const Request& request) const;
+  int64_t context_of(const Request& request) const;
 
   // Measures what steps cost, for the scheduler's choice of chunks: about half a second. Before the first request.
   void calibrate();
@@ -66,12 +67,21 @@ class Core {
  private:
   explicit Core(Parts parts);
   void draft();
+  Result<kv::CachePlan> plan_of(const Request& request) const;
+  int64_t context_of(const kv::CachePlan& plan) const {
+    const ModelInfo& m = parts_.info;
+    return plan.endless ? m.endless_context : plan.evicts() ? m.bounded_context : m.context;
+  }
   void build(const sched::Plan& plan);
   void account(const sched::Plan& plan, double now);
   void draw();
   void deliver(double now);
   void end(RequestId id, FinishReason reason);
   void fail_step(const sched::Plan& plan, const Error& error);
+
+  uint64_t block_bytes() const {  // in all layers
+    return static_cast<uint64_t>(parts_.pool->layout().bytes_per_token()) * static_cast<uint64_t>(kernels::kKvBlock);
+  }
 
   Parts parts_;
   BlockMemory memory_;

@@ -24,8 +24,8 @@ void Drafting::ask(size_t source, std::span<Sequence* const> decoding) {
   for (Sequence* s : decoding) {
     const SpeculationParams& p = params(*s);
     // The last token of an answer needs no draft: what comes after it is not wanted.
-    const int64_t most =
-        std::min<int64_t>(p.num_tokens > 0 ? p.num_tokens : SpeculationParams::kMostTokens, s->most_more() - 1);
+    const int64_t most = std::min({int64_t{p.num_tokens > 0 ? p.num_tokens : SpeculationParams::kMostTokens},
+                                   s->most_more() - 1, s->most_drafted()});
     if ((p.method != spec::kMethods[source] && p.method != SpecMethod::kAuto) || most < 1) continue;
     jobs_.push_back({s->id, s->tokens, s->request.cache_salt, most, &s->speculation.drafts[source]});
   }

@@ -34,19 +34,28 @@ Result<DType> cache_type(const std::string& name, const char* which) {
               std::string("the ") + which + " cache cannot be '" + name + "'; use one of " + kv::cache_type_names());
 }
 
-// Blocks of the pool, and the context that follows where the options leave it open.
-Result<int64_t> pool_blocks(const EngineOptions& o, const kv::Layout& layout, int64_t model_context, int64_t& context) {
+// Blocks of the pool, and the context that follows where the options leave it open. plan: of requests without a policy.
+Result<int64_t> pool_blocks(const EngineOptions& o, const kv::Layout& layout, int64_t model_context,
+                            const kv::CachePlan& plan, int64_t& context) {
   const uint64_t block_bytes = uint64_t{layout.bytes_per_token()} * static_cast<uint64_t>(kBlock);
   const uint64_t memory = o.kv_memory > 0 ? o.kv_memory : available_memory() / 2;
   const int64_t wanted = o.context > 0 ? o.context : model_context;
-  const int64_t most = (wanted + kBlock - 1) / kBlock * o.max_sequences;
+  const int64_t longest = plan.endless && o.context == 0 ? kv::kMostPositions : wanted;
+  // One more block each, for a copy of a shared one.
+  const int64_t most = (plan.blocks(longest) + (plan.evicts() ? 1 : 0)) * o.max_sequences;
   const int64_t blocks = static_cast<int64_t>(std::min<uint64_t>(memory / block_bytes, static_cast<uint64_t>(most)));
   if (blocks < 1) {
     return fail(ErrorCode::kInvalidArgument, "a KV cache of " + std::to_string(memory) +
                                                  " bytes holds no block of 32 tokens (" + std::to_string(block_bytes) +
                                                  " bytes); give it more memory");
   }
-  if (o.context > blocks * kBlock) {
+  if (plan.evicts() && plan.blocks(longest) > blocks) {
+    return fail(ErrorCode::kInvalidArgument, "a KV cache of " + std::to_string(memory) + " bytes holds " +
+                                                 std::to_string(blocks * kBlock) +
+                                                 " tokens, less than the KV budget of " + std::to_string(plan.budget) +
+                                                 " takes; lower one or raise the other");
+  }
+  if (!plan.evicts() && o.context > blocks * kBlock) {
     return fail(ErrorCode::kInvalidArgument, "a KV cache of " + std::to_string(memory) + " bytes holds " +
                                                  std::to_string(blocks * kBlock) +
                                                  " tokens, less than the context of " + std::to_string(o.context) +
@@ -98,8 +107,13 @@ Result<engine::Parts> load(const EngineOptions& o) {
                                              std::to_string((*tokenizer)->vocab_size()) +
                                              " tokens, but the output layer only " + std::to_string(config.vocab));
   }
-  parts.info = {config.name, config.architecture, 0, static_cast<int32_t>(config.vocab)};
-  const Result<int64_t> blocks = pool_blocks(o, (*runner)->kv_layout(), config.context_length, parts.info.context);
+  parts.info = {config.name, config.architecture, 0, static_cast<int32_t>(config.vocab), 0, 0, o.kv};
+  parts.info.bounded_context = o.context > 0 ? o.context : config.context_length;
+  parts.info.endless_context = o.context > 0 ? o.context : kv::kMostPositions;
+  const Result<kv::CachePlan> plan = kv::make_plan(o.kv, model::kv_shape(config));
+  if (!plan) return tl::unexpected(plan.error());
+  const Result<int64_t> blocks =
+      pool_blocks(o, (*runner)->kv_layout(), config.context_length, *plan, parts.info.context);
   if (!blocks) return tl::unexpected(blocks.error());
   Result<kv::Pool> pool = kv::Pool::create((*runner)->kv_layout(), *blocks);
   if (!pool) return tl::unexpected(pool.error());

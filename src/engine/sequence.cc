@@ -14,13 +14,14 @@ int64_t most_tokens(const Request& r, int64_t context) {
 }  // namespace
 
 Sequence::Sequence(RequestId id_in, Request request_in, std::shared_ptr<RequestListener> listener_in,
-                   const Tokenizer& tokenizer, int32_t vocab, int64_t context, double now)
+                   const Tokenizer& tokenizer, int32_t vocab, int64_t context, const kv::CachePlan& plan_in, double now)
     : id(id_in),
       request(std::move(request_in)),
       listener(std::move(listener_in)),
       prompt_size(static_cast<int64_t>(request.prompt.size())),
       tokens(request.prompt),
       sampler(request.sampling, vocab),
+      plan(plan_in),
       root(kv::root_hash(request.cache_salt)),
       tokenizer_(tokenizer),
       most_tokens_(most_tokens(request, context)),

@@ -5,7 +5,13 @@
 namespace toccata {
 
 Status Session::reserve(int64_t length) {
-  const size_t needed = static_cast<size_t>((length + kernels::kKvBlock - 1) / kernels::kKvBlock);
+  if (plan_.ranking && !state_) {
+    const kv::Layout& layout = pool_.layout();
+    Result<kv::RankedState> state = kv::RankedState::create(plan_, layout.layers, layout.kv_heads);
+    if (!state) return tl::unexpected(state.error());
+    state_.emplace(std::move(*state));
+  }
+  const size_t needed = static_cast<size_t>(plan_.blocks(length));
   const size_t had = blocks_.size();
   while (blocks_.size() < needed) {
     Result<kv::BlockId> block = pool_.allocate();
@@ -23,8 +29,10 @@ Status Session::reserve(int64_t length) {
 
 void Session::truncate(int64_t length) {
   if (length >= this->length()) return;
+  if (!plan_.can_return(this->length(), length)) length = 0;
+  if (state_ && length == 0) state_->clear();
   tokens_.resize(static_cast<size_t>(length));
-  const size_t needed = static_cast<size_t>((length + kernels::kKvBlock - 1) / kernels::kKvBlock);
+  const size_t needed = static_cast<size_t>(plan_.blocks(length));
   while (blocks_.size() > needed) {
     pool_.release(blocks_.back());
     blocks_.pop_back();
@@ -47,11 +55,9 @@ Status Session::append_with_logits(std::span<const int32_t> tokens, int64_t from
   for (int64_t done = 0; done < n;) {
     int64_t count = std::min(most, n - done);
     if (from < done + count - 1) count = std::min(count, runner_.options().max_logit_rows);
-    model::SpanInput span;
-    span.blocks = blocks_.data();
-    span.first_pos = length();
-    span.tokens = tokens.subspan(static_cast<size_t>(done), static_cast<size_t>(count));
-    span.logits_from = from < done + count ? static_cast<int32_t>(std::max<int64_t>(0, from - done)) : -1;
+    const int32_t logits_from = from < done + count ? static_cast<int32_t>(std::max<int64_t>(0, from - done)) : -1;
+    const model::SpanInput span =
+        this->span(tokens.subspan(static_cast<size_t>(done), static_cast<size_t>(count)), logits_from);
     const int64_t rows = span.logits_from < 0 ? 0 : count - span.logits_from;
     if (rows_.size() < static_cast<size_t>(rows) * stride) rows_.resize(static_cast<size_t>(rows) * stride);
     const model::Step step{std::span(&span, 1)};

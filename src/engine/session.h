@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -13,8 +14,9 @@ namespace toccata {
 
 class Session {
  public:
-  // Both must outlive the session.
-  Session(model::ModelRunner& runner, kv::Pool& pool) : runner_(runner), pool_(pool) {}
+  // Both must outlive the session. plan: of the runner's shape.
+  Session(model::ModelRunner& runner, kv::Pool& pool, const kv::CachePlan& plan = {})
+      : runner_(runner), pool_(pool), plan_(plan) {}
   ~Session() { truncate(0); }
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -30,17 +32,24 @@ class Session {
                             const std::function<void(int64_t, std::span<const float>)>& on_row);
   std::span<const float> logits() const { return {last_.data(), last_.size()}; }
 
-  // Forgets all tokens at positions >= length and releases their blocks.
+  // Forgets all tokens at positions >= length and releases their blocks. Where the plan's evictions
+  // leave no way back it forgets all tokens.
   void truncate(int64_t length);
 
   // Block table with room for `length` tokens; for callers that build steps of several sequences themselves.
   Status reserve(int64_t length);
   const std::vector<kv::BlockId>& blocks() const { return blocks_; }
+  // The next tokens as a span of a step; logits_from as there. They must be reserved.
+  model::SpanInput span(std::span<const int32_t> tokens, int32_t logits_from) {
+    return {blocks_.data(), length(), tokens, logits_from, &plan_, state_ ? &*state_ : nullptr};
+  }
   void commit(std::span<const int32_t> tokens) { tokens_.insert(tokens_.end(), tokens.begin(), tokens.end()); }
 
  private:
   model::ModelRunner& runner_;
   kv::Pool& pool_;
+  const kv::CachePlan plan_;
+  std::optional<kv::RankedState> state_;  // of a plan by rank, from the first reserve() on
   std::vector<int32_t> tokens_;
   std::vector<kv::BlockId> blocks_;
   std::vector<float> last_;

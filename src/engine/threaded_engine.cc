@@ -54,6 +54,7 @@ class ThreadedEngine final : public Engine {
   }
 
   const ModelInfo& info() const override { return core_->info(); }
+  int64_t context_of(const Request& request) const override { return core_->context_of(request); }
 
   EngineStats stats() const override {
     const std::lock_guard lock(mutex_);

@@ -50,6 +50,10 @@ struct AttnTile {
   int64_t first_pos = 0;
   int64_t window = 0;
   float c = 0.0f;  // scale * log2(e), > 0
+  // Where split() leaves what weighs the keys, or null. Of tile t of the split (those with a key that some row sees):
+  // p_j, 0 for unseen keys, [tiles][rows][64], and m' of each row [tiles][rows].
+  float* p = nullptr;
+  float* p_max = nullptr;
 };
 
 // Softmax state of the rows of a tile; o: [rows][attn_o_stride(head_dim)], padding undefined.
@@ -73,6 +77,11 @@ struct AttnKernels {
                 std::byte* scratch);
   // into = merge(into, from), `rows` rows.
   void (*merge)(const AttnState& into, const AttnState& from, int rows, int head_dim, float c);
+  // What the queries of a tile gave to its keys: of tile `t` of a split, once m and l of the rows are final,
+  // sum[j] = chain over rows ascending of fma(p_rj, w_r, sum[j]), w_r = exp2((m'_r - m_r) c) / l_r, j in [0, keys),
+  // keys 32 or 64. So sum grows by the softmax probabilities, and each row adds to it in the order of queries. w:
+  // kAttnRows floats of scratch; p and sum 64-byte aligned.
+  void (*columns)(const AttnTile& tile, int t, const float* m, const float* l, int keys, float* w, float* sum);
   // out[d] = O[d] / l + 0 of one row.
   void (*finish)(const float* o, float l, int head_dim, float* out);
 

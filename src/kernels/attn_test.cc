@@ -108,6 +108,78 @@ TEST(Attn, SplitsOfRandomTilesEqualTheReference) {
   }
 }
 
+// What split() leaves of its weights, and the sums over queries that columns() makes of them.
+TEST(Attn, ColumnsOfRandomTilesEqualTheReference) {
+  std::mt19937 rng(17);
+  for (int i = 0; i < 60; ++i) {
+    AttnTile t = random_tile(rng);
+    const int64_t begin = (t.first_pos + t.rows / t.group) / kAttnSplit * kAttnSplit;
+    const Problem p(t, begin, rng);
+    constexpr int kTiles = kAttnSplit / kAttnTile;
+    const size_t rows = static_cast<size_t>(t.rows);
+    const auto run = [&](const AttnKernels& kernels) {
+      alignas(64) static float weights[kTiles * kAttnRows * kAttnTile], sums[kAttnSplit], w[kAttnRows];
+      std::vector<float> maxima(kTiles * rows, 0.0f), m(rows), l(rows);
+      std::vector<float> o(rows * static_cast<size_t>(attn_o_stride(t.head_dim)));
+      alignas(64) static std::byte scratch[attn_scratch_bytes(kMaxHeadDim)];
+      std::fill(std::begin(weights), std::end(weights), 3.0f);
+      std::fill(std::begin(sums), std::end(sums), 0.5f);
+      AttnTile traced = p.tile;
+      traced.p = weights;
+      traced.p_max = maxima.data();
+      kernels.split(traced, begin, p.blocks, {m.data(), l.data(), o.data()}, scratch);
+      for (size_t r = 0; r < rows; ++r) {  // as if other splits had been merged
+        if (l[r] == 0.0f) l[r] = 1.0f;
+        m[r] += 0.25f;
+      }
+      const int64_t last = t.first_pos + (t.rows - 1) / t.group;
+      const int64_t first = t.window > 0 ? std::max<int64_t>(0, t.first_pos - t.window + 1) : 0;
+      for (int tile = 0; tile < kTiles; ++tile) {
+        const int64_t at = begin + tile * kAttnTile;
+        if (at > last || at + kAttnTile <= first) continue;
+        kernels.columns(traced, tile, m.data(), l.data(), tile % 2 ? 32 : 64, w, sums + tile * kAttnTile);
+      }
+      return std::vector<float>(sums, sums + kAttnSplit);
+    };
+    const std::vector<float> want = run(reference());
+    for (float x : want) ASSERT_TRUE(std::isfinite(x));
+    for (const TestedSet& set : testing::tested_sets()) {
+      expect_same(run(*set.attn), want, set.name + ", tile " + std::to_string(i));
+    }
+  }
+}
+
+// Without a merge the weights are the softmax: those of a row add up to one.
+TEST(Attn, ColumnsAddUpToTheNumberOfQueries) {
+  std::mt19937 rng(18);
+  AttnTile t;
+  t.head_dim = 64;
+  t.group = 3;
+  t.rows = 60;
+  t.first_pos = 300;
+  t.c = 0.4f;
+  const Problem p(t, 0, rng);
+  for (const TestedSet& set : testing::tested_sets()) {
+    alignas(64) static float weights[8 * kAttnRows * kAttnTile], sums[kAttnSplit], w[kAttnRows];
+    alignas(64) static std::byte scratch[attn_scratch_bytes(kMaxHeadDim)];
+    std::fill(std::begin(sums), std::end(sums), 0.0f);
+    std::vector<float> maxima(8 * 60), m(60), l(60), o(60 * 64);
+    AttnTile traced = p.tile;
+    traced.p = weights;
+    traced.p_max = maxima.data();
+    set.attn->split(traced, 0, p.blocks, {m.data(), l.data(), o.data()}, scratch);
+    for (int tile = 0; tile < 5; ++tile) {
+      set.attn->columns(traced, tile, m.data(), l.data(), 64, w, sums + tile * kAttnTile);
+    }
+    double total = 0, unseen = 0;
+    for (int j = 0; j < 320; ++j) total += static_cast<double>(sums[j]);
+    for (int j = 320; j < 512; ++j) unseen += static_cast<double>(sums[j]);
+    EXPECT_NEAR(total, 60.0, 1e-3) << set.name;
+    EXPECT_EQ(unseen, 0.0) << set.name;
+    EXPECT_GT(sums[319], 0.0f);  // seen by the last token alone
+  }
+}
+
 // The row of a tile is what it is alone: the sentence that makes chunks, batches and speculation exact.
 TEST(Attn, ARowDoesNotDependOnItsTile) {
   std::mt19937 rng(8);

@@ -50,6 +50,10 @@ void PrefixCache::unlink(BlockId block) {
 void PrefixCache::evict() {
   const BlockId block = oldest_;
   unlink(block);
+  unpublish(block);
+}
+
+void PrefixCache::unpublish(BlockId block) {
   Entry& e = entry(block);
   by_hash_.erase(e.hash);
   e.published = false;
@@ -115,6 +119,12 @@ BlockId PrefixCache::writable(BlockId block) {
   pool_.copy(block, copy);
   release(block);
   return copy;
+}
+
+BlockId PrefixCache::writable_or_taken_back(BlockId block) {
+  if (needs_copy(block) || !published(block) || available() > 0) return writable(block);
+  unpublish(block);
+  return block;
 }
 
 std::string PrefixCache::check(std::span<const int32_t> holders) const {

@@ -61,6 +61,12 @@ class PrefixCache {
   // -1 when a copy is needed and no block is left; the caller's reference then stays.
   BlockId writable(BlockId block);
 
+  // The same for an eviction policy, which will overwrite the block now: one that nobody else holds is no longer
+  // hittable rather than copied if blocks are short.
+  BlockId writable_or_taken_back(BlockId block);
+  // Whether writable_or_taken_back() cannot do without a block.
+  bool needs_copy(BlockId block) const { return pool_.references(block) > (published(block) ? 2 : 1); }
+
   // For tests: the first broken invariant in words, "" if there is none. holders: how many references sequences hold,
   // by block.
   std::string check(std::span<const int32_t> holders) const;
@@ -82,6 +88,7 @@ class PrefixCache {
   void link(BlockId block);
   void unlink(BlockId block);
   void evict();
+  void unpublish(BlockId block);
 
   Pool& pool_;
   std::vector<Entry> entries_;  // up to the highest block that was ever used: a huge pool costs nothing until then

@@ -62,6 +62,9 @@ void Decoder::embed(Team& team) {
       weights_->embedding(tokens_[row], x);
       if (config_.embedding_scale != 1.0f) kernels_->vec->scale(x, config_.embedding_scale, config_.dim, x);
       rope_.fill(positions_[row], cos_.as<float>() + r * half, sin_.as<float>() + r * half);
+      if (sink_positions_[row] >= 0) {
+        rope_.fill(sink_positions_[row], cos_sink_.as<float>() + r * half, sin_sink_.as<float>() + r * half);
+      }
       if (local) {
         rope_local_.fill(positions_[row], cos_local_.as<float>() + r * half_local,
                          sin_local_.as<float>() + r * half_local);
@@ -81,6 +84,7 @@ void Decoder::finish_qkv(Team& team, const kv::Pool& pool, int index) {
   const float* cos = local ? cos_local_.as<float>() : cos_.as<float>();
   const float* sin = local ? sin_local_.as<float>() : sin_.as<float>();
   const int hd = config_.head_dim;
+  const size_t q_dim = static_cast<size_t>(config_.heads) * static_cast<size_t>(hd);
   team.parallel_for(rows_, 1, [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
       float* q = qkv_.as<float>() + static_cast<size_t>(r) * qkv_stride_;
@@ -96,6 +100,13 @@ void Decoder::finish_qkv(Team& team, const kv::Pool& pool, int index) {
         vec.rms_norm(k + h * hd, w.k_norm, hd, config_.norm_eps, k + h * hd);
       }
       const int64_t at = r * (rope.dim / 2);
+      if (!local && sink_positions_[static_cast<size_t>(r)] >= 0) {
+        float* second = q_sink_.as<float>() + static_cast<size_t>(r) * q_dim;
+        std::memcpy(second, q, q_dim * sizeof(float));
+        vec.rope(second, config_.heads, hd, rope.dim, cos_sink_.as<float>() + at, sin_sink_.as<float>() + at,
+                 rope.interleaved);
+        if (rotate_k) rotate_heads(second, config_.heads);
+      }
       vec.rope(q, config_.heads, hd, rope.dim, cos + at, sin + at, rope.interleaved);
       vec.rope(k, config_.kv_heads, hd, rope.dim, cos + at, sin + at, rope.interleaved);
       if (rotate_k) {
@@ -119,6 +130,8 @@ void Decoder::attend(Team& team, const kv::Pool& pool, int index) {
   args.k = args.q + q_width_;
   args.v = args.k + kv_width_;
   args.q_stride = args.k_stride = args.v_stride = qkv_stride_;
+  args.q_sink = q_sink_.as<float>();
+  args.q_sink_stride = static_cast<size_t>(config_.heads) * static_cast<size_t>(config_.head_dim);
   args.out = attn_.as<float>();
   args.out_stride = static_cast<size_t>(config_.heads) * static_cast<size_t>(config_.head_dim);
   attention_->run(team, args);

@@ -37,6 +37,7 @@ class Decoder final : public ModelRunner {
   Decoder(ModelConfig config, const RunnerOptions& options, const kernels::KernelSet* kernels);
   Status allocate();
   Status check(const Step& step, const kv::Pool& pool) const;
+  Status check_plan(const SpanInput& span, const kv::Pool& pool) const;
   void lay_out(const Step& step);
 
   // Which activation forms the given matrices want.
@@ -73,11 +74,12 @@ class Decoder final : public ModelRunner {
   size_t q_width_ = 0, kv_width_ = 0, qkv_stride_ = 0, ff_width_ = 0, dim_width_ = 0, widest_ = 0;
   AlignedBuffer x_;                        // residual stream [dim]
   AlignedBuffer qkv_;                      // [q | k | v]
+  AlignedBuffer q_sink_;                   // q a second time, as it meets the sinks of an eviction policy [q_dim]
   AlignedBuffer attn_;                     // attention output [q_dim]
   AlignedBuffer branch_;                   // output of the attention or feed-forward branch [dim padded]
   AlignedBuffer gate_up_;                  // [gate | up]
   AlignedBuffer act_[kernels::kActKinds];  // activation rows, kernels::act_row_bytes apart
-  AlignedBuffer cos_, sin_, cos_local_, sin_local_;
+  AlignedBuffer cos_, sin_, cos_local_, sin_local_, cos_sink_, sin_sink_;
   AlignedBuffer temp_;     // one row per thread
   AlignedBuffer scratch_;  // kMatmulScratchBytes per thread
 
@@ -85,6 +87,7 @@ class Decoder final : public ModelRunner {
   int64_t rows_ = 0;
   std::vector<int32_t> tokens_;
   std::vector<int64_t> positions_;
+  std::vector<int64_t> sink_positions_;  // of q_sink_; -1: the row needs none
   std::vector<int32_t> logit_rows_;
   std::vector<attention::Span> spans_;
 };

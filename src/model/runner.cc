@@ -109,6 +109,7 @@ Status Decoder::allocate() {
   get(x_, rows * static_cast<size_t>(config_.dim) * sizeof(float));
   get(qkv_, rows * qkv_stride_ * sizeof(float));
   get(attn_, rows * static_cast<size_t>(q_dim) * sizeof(float));
+  get(q_sink_, rows * static_cast<size_t>(q_dim) * sizeof(float));
   get(branch_, rows * dim_width_ * sizeof(float));
   get(gate_up_, rows * 2 * ff_width_ * sizeof(float));
   // Rounded up to a whole run: widths that are no multiple of 32 never meet a quantised format.
@@ -119,6 +120,8 @@ Status Decoder::allocate() {
   const size_t half = static_cast<size_t>(rope_.half_dim()), half_local = static_cast<size_t>(rope_local_.half_dim());
   get(cos_, rows * half * sizeof(float));
   get(sin_, rows * half * sizeof(float));
+  get(cos_sink_, rows * half * sizeof(float));
+  get(sin_sink_, rows * half * sizeof(float));
   const bool any_local = std::any_of(config_.window.begin(), config_.window.end(), [](int64_t w) { return w > 0; });
   if (any_local && !(config_.rope_local == config_.rope)) {
     get(cos_local_, rows * half_local * sizeof(float));
@@ -129,10 +132,33 @@ Status Decoder::allocate() {
   if (!status) return status;
   tokens_.resize(rows);
   positions_.resize(rows);
+  sink_positions_.resize(rows);
   logit_rows_.reserve(rows);
   spans_.reserve(rows);
   attention_ = attention::make_attention(options_.attention, *kernels_, kv_layout(), config_.heads, options_.threads);
   if (!attention_) return fail(ErrorCode::kResourceExhausted, "not enough memory for the scratch of attention");
+  return {};
+}
+
+kv::ModelShape kv_shape(const ModelConfig& config) {
+  return {config.window.empty() ? 0 : *std::max_element(config.window.begin(), config.window.end())};
+}
+
+// Under an eviction policy a step reads and writes all entries of the table.
+Status Decoder::check_plan(const SpanInput& s, const kv::Pool& pool) const {
+  if (!s.plan || !s.plan->evicts()) return {};
+  const int64_t entries = s.plan->blocks(s.first_pos + std::ssize(s.tokens));
+  for (int64_t i = 0; i < entries; ++i) {
+    if (s.blocks[i] < 0 || s.blocks[i] >= pool.capacity()) {
+      return fail(ErrorCode::kInvalidArgument, "a block table names a block outside the pool");
+    }
+  }
+  if (!s.plan->ranking) return {};
+  if (!s.state) return fail(ErrorCode::kInvalidArgument, "a KV policy by rank needs its state");
+  if (config_.heads / config_.kv_heads > kernels::kAttnRows) {
+    return fail(ErrorCode::kUnsupported, "a KV policy by rank takes at most " + std::to_string(kernels::kAttnRows) +
+                                             " query heads per KV head: use streaming");
+  }
   return {};
 }
 
@@ -148,6 +174,11 @@ Status Decoder::check(const Step& step, const kv::Pool& pool) const {
     if (s.tokens.empty() || s.first_pos < 0 || !s.blocks) {
       return fail(ErrorCode::kInvalidArgument, "a span needs tokens, blocks and a position that is not negative");
     }
+    if (Status fits = check_plan(s, pool); !fits) return fits;
+    if (s.plan && s.plan->evicts() && options_.attention == attention::Method::kNaive) {
+      return fail(ErrorCode::kUnsupported,
+                  "naive attention keeps every token: use --attention flash with an eviction policy");
+    }
     if (s.logits_from < -1 || s.logits_from >= static_cast<int64_t>(s.tokens.size())) {
       return fail(ErrorCode::kInvalidArgument, "logits_from is outside its span");
     }
@@ -159,7 +190,8 @@ Status Decoder::check(const Step& step, const kv::Pool& pool) const {
     }
     const int64_t last = s.first_pos + static_cast<int64_t>(s.tokens.size()) - 1;
     for (int64_t b = s.first_pos / kernels::kKvBlock; b <= last / kernels::kKvBlock; ++b) {
-      if (s.blocks[b] < 0 || s.blocks[b] >= pool.capacity()) {
+      const kv::BlockId block = s.blocks[s.entry(b)];
+      if (block < 0 || block >= pool.capacity()) {
         return fail(ErrorCode::kInvalidArgument, "a block table names a block outside the pool");
       }
     }
@@ -176,10 +208,14 @@ void Decoder::lay_out(const Step& step) {
   spans_.clear();
   logit_rows_.clear();
   for (const SpanInput& s : step.spans) {
-    spans_.push_back({s.blocks, s.first_pos, static_cast<int32_t>(s.tokens.size()), static_cast<int32_t>(rows_)});
+    spans_.push_back(
+        {s.blocks, s.first_pos, static_cast<int32_t>(s.tokens.size()), static_cast<int32_t>(rows_), s.plan, s.state});
     for (size_t i = 0; i < s.tokens.size(); ++i) {
       tokens_[static_cast<size_t>(rows_)] = s.tokens[i];
-      positions_[static_cast<size_t>(rows_)] = s.first_pos + static_cast<int64_t>(i);
+      const int64_t position = s.first_pos + static_cast<int64_t>(i);
+      positions_[static_cast<size_t>(rows_)] = position;
+      const bool second = s.plan && !s.plan->ranking && s.plan->sinks > 0 && s.plan->evicted(position + 1);
+      sink_positions_[static_cast<size_t>(rows_)] = second ? s.plan->budget - 1 : -1;
       if (s.logits_from >= 0 && static_cast<int64_t>(i) >= s.logits_from) {
         logit_rows_.push_back(static_cast<int32_t>(rows_));
       }

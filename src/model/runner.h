@@ -21,10 +21,14 @@ namespace toccata::model {
 
 // A span of a step: consecutive tokens of one sequence (a decode is a span of 1, a prefill chunk a span of many).
 struct SpanInput {
-  const kv::BlockId* blocks = nullptr;  // block table that covers first_pos + tokens.size() positions
+  const kv::BlockId* blocks = nullptr;  // block table with plan->blocks(first_pos + tokens.size()) entries
   int64_t first_pos = 0;
   std::span<const int32_t> tokens;
-  int32_t logits_from = -1;  // logits for tokens [logits_from, size); -1: for none
+  int32_t logits_from = -1;             // logits for tokens [logits_from, size); -1: for none
+  const kv::CachePlan* plan = nullptr;  // the sequence's eviction policy, the same in each of its steps; null: none
+  kv::RankedState* state = nullptr;     // of a plan by rank; changes with each step
+
+  int64_t entry(int64_t block) const { return plan ? plan->entry(block) : block; }
 };
 
 struct Step {
@@ -44,6 +48,8 @@ struct RunnerOptions {
   const kernels::KernelSet* kernels = nullptr;  // null: kernels::select_kernels(); tests compare several
   std::function<void(double)> progress;         // 0..1 while loading; may be empty
 };
+
+kv::ModelShape kv_shape(const ModelConfig& config);  // for kv::make_plan()
 
 class ModelRunner {
  public:

@@ -44,6 +44,7 @@ void Scheduler::add(const Arrival& a) {
   s.deadline = a.deadline;
   s.tokens = s.prompt = a.tokens;
   s.prompt_logits = a.prompt_logits;
+  s.most_keys = a.most_keys;
   sequences_.emplace(a.id, s);
   waiting_.insert(s.rank);
   if (std::isfinite(a.deadline)) deadlines_.insert({a.deadline, a.id});
@@ -122,9 +123,9 @@ int64_t Scheduler::rows_left() const {
 void Scheduler::slice(SequenceId id, int64_t count) {
   Sequence& s = at(id);
   if (decoding(s)) {
-    plan_.shape.add_decode(s.computed);
+    plan_.shape.add_decode(s.keys());
   } else {
-    plan_.shape.add_prefill(s.computed, count);
+    plan_.shape.add_prefill(s.keys(), count);
   }
   if (s.prompt_logits && s.computed < s.prompt) prompt_logit_rows_ += count;
   plan_.slices.push_back({id, s.computed, count, 0, s.computed + count == s.tokens});
@@ -175,7 +176,7 @@ double Scheduler::cost_of_drafts() const {
   for (const Slice& slice : plan_.slices) {
     const Sequence& s = sequences_.at(slice.id);
     const int64_t n = std::min(s.drafted, options_.max_draft_rows - shape.drafted);
-    if (n > 0) shape.add_draft(s.computed, n);
+    if (n > 0) shape.add_draft(s.keys(), n);
   }
   return cost_.predict(shape) - cost_.predict(plan_.shape);
 }
@@ -199,7 +200,7 @@ void Scheduler::plan_drafts() {
     if (n == 0 || !memory_.reserve(slice.id, s.tokens + n)) continue;
     spare -= blocks;
     slice.drafted = n;
-    plan_.shape.add_draft(s.computed, n);
+    plan_.shape.add_draft(s.keys(), n);
   }
 }
 
@@ -209,7 +210,7 @@ int64_t Scheduler::affordable(const Sequence& s) const {
   if (plan_.shape.decodes == 0) return left;
   const auto fits = [&](int64_t n) {
     StepShape shape = plan_.shape;
-    shape.add_prefill(s.computed, n);
+    shape.add_prefill(s.keys(), n);
     return shape.prefill_tokens <= std::max(kFirstChunk, 2 * cost_.largest_prefill()) &&
            (!cost_.ready() || cost_.predict(shape) <= time_limit_);
   };

@@ -17,6 +17,7 @@
 // alone can make a gap longer.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <set>
@@ -47,7 +48,8 @@ struct Arrival {
   int32_t priority = 0;
   double time = 0.0;
   double deadline = std::numeric_limits<double>::infinity();
-  bool prompt_logits = false;  // logits of all its prompt's rows are wanted
+  bool prompt_logits = false;                               // logits of all its prompt's rows are wanted
+  int64_t most_keys = std::numeric_limits<int64_t>::max();  // that one of its tokens attends to
 };
 
 // Tokens [first, first + count) of a sequence, and behind them `drafted` ones that are not known yet but proposed.
@@ -105,8 +107,10 @@ class Scheduler {
     int64_t tokens = 0, computed = 0;
     int64_t prompt = 0;   // tokens when it arrived
     int64_t drafted = 0;  // offered for the next plan
+    int64_t most_keys = 0;
     bool running = false, prompt_logits = false;
     int64_t remaining() const { return tokens - computed; }
+    int64_t keys() const { return std::min(computed, most_keys); }  // before its next token
   };
 
   Sequence& at(SequenceId id) { return sequences_.at(id); }

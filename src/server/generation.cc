@@ -86,8 +86,8 @@ void Generation::start() {
 }
 
 ApiStatus Generation::submit_all() {
-  const int64_t context = engine_.info().context;
   for (const Request& r : request_.prompts) {
+    const int64_t context = engine_.context_of(r);
     const auto size = static_cast<int64_t>(r.prompt.size());
     if (size >= context) return tl::unexpected(context_length_error(size, context));
   }

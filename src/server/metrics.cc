@@ -72,6 +72,8 @@ void engine_part(Page& page, const Metrics::Gauges& g) {
   page.gauge("kv_blocks_used", static_cast<double>(s.kv_blocks_used), "KV blocks that requests hold.");
   page.gauge("kv_blocks_cached", static_cast<double>(s.kv_blocks_cached),
              "KV blocks that only the prefix cache holds.");
+  page.gauge("kv_bytes_used", static_cast<double>(s.kv_bytes_used), "Bytes of the KV blocks that requests hold.");
+  page.counter("kv_evicted_tokens_total", s.kv_evicted_tokens, "Tokens that KV policies evicted.");
   page.counter("prefix_cache_queries_total", s.prefix_queries, "Prompt tokens looked up in the prefix cache.");
   page.counter("prefix_cache_hits_total", s.prefix_hits, "Prompt tokens found there.");
   page.counter("num_preemptions_total", s.preemptions, "Requests that had to give their blocks back for a while.");

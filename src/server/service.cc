@@ -110,6 +110,7 @@ ApiLimits Service::limits() const {
   const ModelInfo& info = engine_.load()->info();
   ApiLimits limits;
   limits.context = info.context;
+  limits.kv = info.kv;
   limits.vocab = info.vocab;
   return limits;
 }

@@ -38,7 +38,7 @@ inline constexpr const char* kChatMl =
 // Requests are kept until the test says what becomes of them. Thread-safe.
 class FakeEngine final : public Engine {
  public:
-  FakeEngine() { info_ = {"tiny", "llama", 200, 259}; }
+  FakeEngine() { info_ = {"tiny", "llama", 200, 259, 200, 1 << 20, {}}; }
 
   Result<RequestId> submit(Request request, std::shared_ptr<RequestListener> listener) override {
     const std::lock_guard lock(mutex_);
@@ -54,6 +54,7 @@ class FakeEngine final : public Engine {
     cancelled.push_back(id);
   }
   const ModelInfo& info() const override { return info_; }
+  int64_t context_of(const Request& r) const override { return r.kv && r.kv->evicts() ? 1 << 20 : info_.context; }
   EngineStats stats() const override {
     const std::lock_guard lock(mutex_);
     EngineStats s = stats_;

@@ -61,13 +61,27 @@ class Eval(CliTest):
         again = self.evaluate("greedy", [{"id": "g", "ids": IDS + greedy[:2], "out": [0] * 3}])[0]["out"]
         self.assertEqual(again, greedy[2:])
 
+    def test_kv_is_the_same_for_every_chunk_and_full_within_the_budget(self):
+        case = lambda policy, **more: {"id": policy, "text": "t", "policy": policy, "prefix": 30, "greedy": [0] * 4, **more}
+        cases = [case("full"), case("stream", budget=24, sinks=4), case("window", budget=24), case("streaming", budget=41)]
+        lines = {}
+        for chunk in ("512", "5"):
+            lines[chunk] = self.evaluate("kv", cases, "--chunk-size", chunk, texts={"t": IDS})
+        self.assertEqual(lines["5"], lines["512"])
+        full, stream, window, whole = lines["5"]
+        self.assertEqual([len(full["nll"]), len(full["greedy"])], [len(IDS) - 1, 4])
+        self.assertEqual(full["nll"][:24], stream["nll"][:24])
+        self.assertNotEqual(full["nll"][24:], stream["nll"][24:])
+        self.assertNotEqual(window["nll"], stream["nll"])
+        self.assertEqual(full["nll"], whole["nll"])
+
     def test_malformed_references_are_refused_in_one_line(self):
         case = {"id": "a", "ids": [1]}
         bad = [
             ("", "JSON"), ("{", "JSON"), ("[1,2", "JSON"), ("{} x", "JSON"), ("nonsense", "JSON"), (b"\xff\xfe", "JSON"),
             ("[" * 100000, "JSON"), ('{"kind": "ppl", "cases": [1e999]}', ""),
             ("[]", "object"), ("{}", "'kind'"), ({"kind": 5, "cases": []}, "'kind'"), ({"kind": "ppl"}, "'cases'"),
-            ({"kind": "kv", "cases": []}, "'kv'"), ({"kind": "ppl", "cases": {}}, "'cases'"),
+            ({"kind": "none", "cases": []}, "'none'"), ({"kind": "ppl", "cases": {}}, "'cases'"),
             ({"kind": "ppl", "cases": [5]}, "case 0"), ({"kind": "ppl", "cases": [{}]}, "'id'"),
             ({"kind": "ppl", "cases": [case, case]}, "twice"), ({"kind": "ppl", "cases": [{"id": "a"}]}, "'ids'"),
             ({"kind": "ppl", "cases": [{"id": "a", "ids": []}]}, "empty"),
@@ -79,6 +93,13 @@ class Eval(CliTest):
             ({"kind": "piece", "cases": [{"id": "a", "token": tiny_gguf.VOCAB}]}, "'token'"),
             ({"kind": "tok", "cases": [{"id": "a", "text": None}]}, "'text'"),
             ({"kind": "chat", "cases": []}, "'templates'"),
+            ({"kind": "kv", "cases": [{"id": "a"}]}, "'text'"),
+            ({"kind": "kv", "cases": [{"id": "a", "text": "t"}]}, "'texts'"),
+            ({"kind": "kv", "texts": {"t": [1]}, "cases": [{"id": "a", "text": "t", "policy": "full"}]}, "two tokens"),
+            ({"kind": "kv", "texts": {"t": [1, 2]}, "cases": [{"id": "a", "text": "t"}]}, "'policy'"),
+            ({"kind": "kv", "texts": {"t": [1, 2]}, "cases": [{"id": "a", "text": "t", "policy": "best"}]}, "no such KV policy"),
+            ({"kind": "kv", "texts": {"t": [1, 2]}, "cases": [{"id": "a", "text": "t", "policy": "stream"}]}, "budget"),
+            ({"kind": "kv", "texts": {"t": [1, 2]}, "cases": [{"id": "a", "text": "t", "policy": "stream", "budget": -1}]}, "'budget'"),
         ]
         for content, words in bad:
             with self.subTest(content=str(content)[:80]):
@@ -123,6 +144,11 @@ class Eval(CliTest):
                 self.assertEqual((done.returncode, done.stdout), (0, plain.stdout), done.stderr)
                 with open(other, "rb") as file:
                     self.assertEqual(file.read(), rows)
+        streaming = ["--kv-policy", "streaming", "--kv-budget", "24", "--dump-hash"]
+        bounded = self.call(*base, *streaming)
+        self.assertNotEqual(bounded.stdout, plain.stdout)
+        for change in (["--chunk-size", "7"], ["-t", "1"], ["--neighbours", "3"], ["--kv-evict-interval", "1"]):
+            self.assertEqual(self.call(*base, *streaming, *change).stdout, bounded.stdout)
         self.assertNotEqual(self.call(*base, "--dump-hash", "-ctk", "bf16").stdout, plain.stdout)
         self.refused(1, "n_ctx = 8", *base, "--dump-hash", "-c", "8")
         self.assertEqual(self.call(*base, "--dump-hash", "--dump-last", "100000").returncode, 0)

@@ -167,6 +167,19 @@ class Ends(CliTest):
         self.assertEqual(self.answer(*common, *letters, "--stop", stop, "--no-stream"), text[: text.index(stop)])
         self.assertEqual(self.answer(*common, *letters, "--stop", text[-1:].decode() + "Q"), text)
 
+    def test_a_streaming_cache_has_no_end(self):
+        streaming = ["--raw", "--temp", "0", "--kv-policy", "streaming", "--kv-budget", "48", *ENDLESS]
+        done = self.run_tiny("-p", "abc", "-n", "600", *streaming)  # the model was made for 256 tokens
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(b"context without end", done.stderr)
+        self.assertIn(b"600 tokens", done.stderr)
+        prompt = "abcdefgh" * 60
+        self.assertEqual(self.answer("-p", prompt, "-n", "9", *streaming),
+                         self.answer("-p", prompt, "-n", "9", *streaming, "--chunk-size", "7", "-t", "1"))
+        # With -c it ends there.
+        done = self.run_tiny("-p", "abc", "-c", "64", *streaming)
+        self.assertIn(b"context of 64 tokens is full", done.stderr)
+
     def test_a_full_context_is_noted(self):
         done = self.run_tiny("-p", "abc", "-c", "32", "--raw", *ENDLESS)
         self.assertEqual(done.returncode, 0)

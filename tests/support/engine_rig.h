@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <memory>
 #include <random>
@@ -30,7 +31,8 @@ struct Rig {
     parts.pool = std::make_unique<kv::Pool>(*kv::Pool::create(runner->kv_layout(), blocks));
     parts.runner = std::move(fake);
     parts.tokenizer = std::make_unique<FakeTokenizer>();
-    parts.info = {"fake", "fake", context > 0 ? context : blocks * kernels::kKvBlock, 48};
+    const int64_t most = context > 0 ? context : blocks * kernels::kKvBlock;
+    parts.info = {"fake", "fake", most, 48, most, kv::kMostPositions, {}};
     parts.scheduler = options;
     parts.prefix_caching = prefix_caching;
     parts.clock = [this] { return time += 1e-3; };
@@ -72,6 +74,18 @@ inline Request random_request(std::mt19937& rng, int longest_prompt, int longest
   if (r.ignore_eos && r.max_tokens < 0) r.max_tokens = longest_answer;
   r.priority = static_cast<int>(rng() % 3);
   r.cache_salt = rng() % 5 == 0 ? "other" : "";
+  if (rng() % 3 == 0) {
+    KvPolicy rule;
+    rule.name = std::array{"streaming", "h2o", "snapkv"}[rng() % 3];
+    rule.sinks = static_cast<int64_t>(rng() % 6);
+    rule.budget = rule.sinks + 1 + static_cast<int64_t>(rng() % 100);
+    rule.interval = int64_t{1} << rng() % 6;
+    if (rule.name != "streaming") {
+      rule.recent = 1 + static_cast<int64_t>(rng() % static_cast<unsigned>(rule.budget - rule.sinks));
+    }
+    r.kv = rule;
+    if (r.max_tokens < 0) r.max_tokens = 3 * longest_answer;  // it may never end
+  }
   return r;
 }
 

@@ -94,7 +94,12 @@ void split(const AttnTile& tile, int64_t begin, const std::byte* const* blocks, 
     std::fill_n(o, tile.head_dim, 0.0f);
     for (int t = 0; t < kAttnSplit / kAttnTile; ++t) {
       const Range range = visible(tile, r, begin + t * kAttnTile);
-      if (range.lo >= range.hi) continue;
+      const size_t place = static_cast<size_t>(t * tile.rows + r);
+      if (range.lo >= range.hi) {
+        if (tile.p) std::fill_n(tile.p + place * kAttnTile, kAttnTile, 0.0f);
+        if (tile.p) tile.p_max[place] = m;
+        continue;
+      }
       const std::byte* const* tile_blocks = blocks + t * (kAttnTile / kKvBlock);
       float s[kAttnTile];
       row_scores(tile, r, range, tile_blocks, s);
@@ -104,6 +109,9 @@ void split(const AttnTile& tile, int64_t begin, const std::byte* const* blocks, 
       l = std::fma(l, scale, row_exp(s, kAttnTile, m, tile.c));
       for (int d = 0; d < tile.head_dim; ++d) o[d] *= scale;
       row_accumulate(tile, range, tile_blocks, s, o);
+      if (!tile.p) continue;
+      std::copy_n(s, kAttnTile, tile.p + place * kAttnTile);
+      tile.p_max[place] = m;
     }
     state.m[r] = m;
     state.l[r] = l;
@@ -119,6 +127,15 @@ void merge(const AttnState& into, const AttnState& from, int rows, int head_dim,
     for (int d = 0; d < head_dim; ++d) o[d] = std::fma(o[d], a, add[d] * b);
     into.l[r] = std::fma(into.l[r], a, from.l[r] * b);
     into.m[r] = m;
+  }
+}
+
+void columns(const AttnTile& tile, int t, const float* m, const float* l, int keys, float* w, float* sum) {
+  const size_t place = static_cast<size_t>(t * tile.rows);
+  for (int r = 0; r < tile.rows; ++r) w[r] = rescale(tile.p_max[place + static_cast<size_t>(r)], m[r], tile.c) / l[r];
+  for (int r = 0; r < tile.rows; ++r) {
+    const float* p = tile.p + (place + static_cast<size_t>(r)) * kAttnTile;
+    for (int j = 0; j < keys; ++j) sum[j] = std::fma(p[j], w[r], sum[j]);
   }
 }
 
@@ -145,6 +162,6 @@ void accumulate(const AttnTile& tile, int64_t begin, const std::byte* const* blo
 }  // namespace
 
 extern const AttnKernels kAttn;
-const AttnKernels kAttn = {store_k, store_v, split, merge, finish, scores, softmax, accumulate};
+const AttnKernels kAttn = {store_k, store_v, split, merge, columns, finish, scores, softmax, accumulate};
 
 }  // namespace toccata::kernels::generic

@@ -3,11 +3,10 @@
 
 #include "kernels/x86/attn_quant.h"
 #include "kernels/x86/attn_store.h"
+#include "kernels/x86/attn_weights.h"
 
 namespace toccata::kernels {
 namespace {
-
-constexpr float kNone = -__builtin_inff();
 
 template <class L>
 struct AttnBody {
@@ -70,9 +69,6 @@ struct AttnBody {
 
   // --- softmax -------------------------------------------------------------------------------------------------------
 
-  // (from - to) c, to = -inf counting as 0.
-  static TOCCATA_INLINE float exponent(float from, float to, float c) { return (from - (to == kNone ? 0.0f : to)) * c; }
-
   static TOCCATA_INLINE float largest(const float* s, int64_t n) {
     L m = L::all(kNone);
     for (int64_t i = 0; i < n; i += 16) m = L::max(L::load(s + i), m);
@@ -106,7 +102,7 @@ struct AttnBody {
       if (!view.full) mask_row(s, panels, view.lo[r] - 16 * first, view.hi[r] - 16 * first);
       const float here = largest(s, 16 * panels);
       const float m = state.m[r] < here ? here : state.m[r];
-      scratch.factor[r] = exponent(state.m[r], m, tile.c);
+      scratch.factor[r] = score_exponent(state.m[r], m, tile.c);
       state.m[r] = m;
     }
     for (int r = 0; r < tile.rows; r += 16) exp2_poly(L::load(scratch.factor + r)).store(scratch.factor + r);
@@ -122,7 +118,7 @@ struct AttnBody {
 
   static void split(const AttnTile& tile, int64_t begin, const std::byte* const* blocks, const AttnState& state,
                     std::byte* memory) {
-    const AttnScratch scratch(memory, tile.head_dim);
+    AttnScratch scratch(memory, tile.head_dim);
     for (int r = 0; r < tile.rows; ++r) {
       state.m[r] = kNone;
       state.l[r] = 0.0f;
@@ -131,8 +127,10 @@ struct AttnBody {
     for (int t = 0; t < kAttnSplit / kAttnTile; ++t, blocks += kAttnTile / kKvBlock) {
       const View view(tile, begin + t * kAttnTile);
       if (view.empty()) continue;
+      if (tile.p) scratch.s = tile.p + t * tile.rows * kAttnTile;
       with_keys<L>(tile, scratch, [&](const auto& keys) { products(keys, tile, view, blocks, scratch.s, kAttnTile); });
       softmax_tile(tile, view, state, scratch);
+      if (tile.p) AttnWeights<L>::keep(tile, view, t, state);
       const bool more = t + 1 < kAttnSplit / kAttnTile && blocks[2] && blocks[3];
       const std::byte* const* next = more ? blocks + kAttnTile / kKvBlock : nullptr;
       with_values<L>(tile, scratch, [&](const auto& values) {
@@ -145,7 +143,7 @@ struct AttnBody {
     const int stride = attn_o_stride(head_dim);
     for (int r = 0; r < rows; ++r) {
       const float m = into.m[r] < from.m[r] ? from.m[r] : into.m[r];
-      alignas(64) float factor[16] = {exponent(into.m[r], m, c), exponent(from.m[r], m, c)};
+      alignas(64) float factor[16] = {score_exponent(into.m[r], m, c), score_exponent(from.m[r], m, c)};
       exp2_poly(L::load(factor)).store(factor);
       const L a = L::all(factor[0]), b = L::all(factor[1]);
       float* o = into.o + r * stride;
@@ -186,7 +184,9 @@ struct AttnBody {
                    [&](const auto& values) { weighted(values, tile, view, blocks, nullptr, p, stride, scratch, o); });
   }
 
-  static constexpr AttnKernels table() { return {store_k, store_v, split, merge, finish, scores, softmax, accumulate}; }
+  static constexpr AttnKernels table() {
+    return {store_k, store_v, split, merge, AttnWeights<L>::columns, finish, scores, softmax, accumulate};
+  }
 };
 
 }  // namespace

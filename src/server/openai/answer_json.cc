@@ -50,6 +50,10 @@ json::object usage_object(const Usage& usage) {
         json::object{{"accepted_prediction_tokens", usage.accepted_tokens},
                      {"rejected_prediction_tokens", usage.drafted_tokens - usage.accepted_tokens}};
   }
+  if (usage.kv_evicts) {
+    o["kv_cache"] = json::object{
+        {"tokens", usage.kv_tokens}, {"evicted_tokens", usage.kv_evicted_tokens}, {"bytes", usage.kv_bytes}};
+  }
   return o;
 }
 

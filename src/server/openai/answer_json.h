@@ -23,6 +23,8 @@ struct AnswerHead {
 struct Usage {
   int64_t prompt_tokens = 0, completion_tokens = 0, cached_tokens = 0;
   int64_t drafted_tokens = 0, accepted_tokens = 0;  // shown where something was drafted
+  bool kv_evicts = false;                           // a KV policy was at work, and these are shown
+  int64_t kv_tokens = 0, kv_evicted_tokens = 0, kv_bytes = 0;
 };
 
 boost::json::object answer_object(const AnswerHead& head);  // id, object, created, model; choices come after

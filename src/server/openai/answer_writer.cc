@@ -145,6 +145,10 @@ Usage AnswerWriter::usage() const {
     u.completion_tokens += r.generated_tokens;
     u.drafted_tokens += r.drafted_tokens;
     u.accepted_tokens += r.accepted_tokens;
+    u.kv_evicts |= r.kv_evicts;
+    u.kv_tokens += r.kv_tokens;
+    u.kv_evicted_tokens += r.kv_evicted_tokens;
+    u.kv_bytes += static_cast<int64_t>(r.kv_bytes);
     if (i % static_cast<size_t>(request_.n) != 0) continue;  // the prompt is one, however many choices
     u.prompt_tokens += static_cast<int64_t>(request_.prompts[i / static_cast<size_t>(request_.n)].prompt.size());
     u.cached_tokens += r.cached_tokens;

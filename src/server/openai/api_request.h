@@ -32,6 +32,7 @@ struct ApiRequest {
 
 struct ApiLimits {
   int64_t context = 0;  // most tokens of a sequence
+  KvPolicy kv;          // of requests without one
   int32_t vocab = 0;
   int64_t max_prompts = 128, max_choices = 128;  // of one request, prompts times n
 };

@@ -131,6 +131,35 @@ void read_speculative(JsonFields& fields, Request& shared) {
   shared.speculative = p;
 }
 
+// kv_policy and its numbers, each over the server's own; a policy of another name begins with that policy's defaults.
+// Whether they fit together the engine says.
+void read_kv_policy(JsonFields& fields, const KvPolicy& server, Request& shared) {
+  constexpr int64_t kMost = int64_t{1} << 30;
+  const std::optional<std::string> name = fields.text("kv_policy");
+  const auto budget = fields.integer("kv_budget", 1, kMost), sinks = fields.integer("kv_sinks", 0, kMost);
+  const auto recent = fields.integer("kv_recent", 0, kMost), interval = fields.integer("kv_evict_interval", 1, 512);
+  const auto ratio = fields.number("kv_heavy_ratio", 0, 1);
+  if (!name && !budget && !sinks && !recent && !interval && !ratio) return;
+  KvPolicy rule = server;
+  if (name && *name != server.name) {
+    rule = KvPolicy();
+    rule.name = *name;
+    rule.interval = server.interval;
+  }
+  if (!rule.evicts() && (budget || sinks || recent || interval || ratio)) {
+    return fields.fault(
+        bad_param("kv_policy",
+                  "kv_budget, kv_sinks, kv_recent, kv_heavy_ratio and kv_evict_interval need a kv_policy "
+                  "that evicts, such as streaming"));
+  }
+  if (budget) rule.budget = *budget;
+  if (sinks) rule.sinks = *sinks;
+  if (recent) rule.recent = *recent;
+  if (interval) rule.interval = *interval;
+  if (ratio) rule.heavy_ratio = static_cast<float>(*ratio);
+  shared.kv = std::move(rule);
+}
+
 }  // namespace
 
 ApiResult<std::string> served_model(JsonFields& fields, const TextSide& text) {
@@ -176,6 +205,7 @@ void read_common(JsonFields& fields, const TextSide& text, const ApiLimits& limi
   }
   read_sampling(fields, limits.vocab, shared.sampling);
   read_stop(fields, shared);
+  read_kv_policy(fields, limits.kv, shared);
   shared.ignore_eos = fields.boolean("ignore_eos").value_or(false);
   shared.priority = static_cast<int32_t>(fields.integer("priority", INT32_MIN, INT32_MAX).value_or(0));
   shared.timeout_seconds = fields.number("timeout", 0, 1e9).value_or(0);
