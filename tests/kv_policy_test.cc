@@ -7,14 +7,16 @@
 #include <cstring>
 
 #include "engine/session.h"
+#include "support/rows.h"
 #include "support/tiny_model.h"
 
 namespace toccata {
 namespace {
 
+using test::expect_same_bits;
+using test::Rows;
 using test::TinyModel;
 using test::TinyOptions;
-using Rows = std::vector<std::vector<float>>;
 
 std::vector<int32_t> text(int n, int vocab, unsigned seed) {
   std::mt19937 rng(seed);
@@ -51,13 +53,6 @@ Rows all_logits(model::ModelRunner& runner, const KvPolicy& r, const std::vector
       ids, 0, chunk, [&](int64_t, std::span<const float> row) { rows.emplace_back(row.begin(), row.end()); });
   EXPECT_TRUE(s) << s.error().message;
   return rows;
-}
-
-void expect_same_bits(const Rows& a, const Rows& b, const std::string& what) {
-  ASSERT_EQ(a.size(), b.size()) << what;
-  for (size_t i = 0; i < a.size(); ++i) {
-    ASSERT_EQ(std::memcmp(a[i].data(), b[i].data(), a[i].size() * sizeof(float)), 0) << what << ", row " << i;
-  }
 }
 
 std::vector<TinyOptions> models() {

@@ -9,6 +9,7 @@
 
 #include "engine/session.h"
 #include "kv/cache_types.h"
+#include "support/rows.h"
 #include "support/tiny_model.h"
 
 namespace toccata {
@@ -33,7 +34,8 @@ std::unique_ptr<model::ModelRunner> load(const std::string& path, model::RunnerO
   return runner ? std::move(*runner) : nullptr;
 }
 
-using Rows = std::vector<std::vector<float>>;
+using test::expect_same_bits;
+using test::Rows;
 
 // Logits of every token, fed in chunks.
 Rows all_logits(model::ModelRunner& runner, const std::vector<int32_t>& ids, int64_t chunk) {
@@ -45,14 +47,6 @@ Rows all_logits(model::ModelRunner& runner, const std::vector<int32_t>& ids, int
       ids, 0, chunk, [&](int64_t, std::span<const float> row) { rows.emplace_back(row.begin(), row.end()); });
   EXPECT_TRUE(s) << s.error().message;
   return rows;
-}
-
-void expect_same_bits(const Rows& a, const Rows& b, const std::string& what) {
-  ASSERT_EQ(a.size(), b.size()) << what;
-  for (size_t i = 0; i < a.size(); ++i) {
-    ASSERT_EQ(a[i].size(), b[i].size());
-    ASSERT_EQ(std::memcmp(a[i].data(), b[i].data(), a[i].size() * sizeof(float)), 0) << what << ", row " << i;
-  }
 }
 
 double worst_relative(const Rows& got, const std::vector<test::Vec>& want) {
