@@ -75,7 +75,7 @@ json::object model_json(const model::ModelConfig& c) {
 json::object plan_json(const InspectReport& r) {
   const auto weights = static_cast<double>(r.weight_bytes);
   json::array rows;
-  for (const PlanRow& row : r.plan) {
+  for (const MemoryRow& row : r.plan) {
     rows.push_back(json::object{{"context", row.context},
                                 {"kv_f16_bytes", bytes_value(row.kv_f16)},
                                 {"total_f16_bytes", bytes_value(weights + row.kv_f16)},

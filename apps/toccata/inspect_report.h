@@ -20,7 +20,7 @@ struct TypeTotal {
 };
 
 // Memory of one sequence of `context` tokens. Doubles, because a hostile file can make the product exceed 64 bits.
-struct PlanRow {
+struct MemoryRow {
   int64_t context = 0;
   double kv_f16 = 0, kv_f32 = 0;  // bytes, in whole blocks of the cache
 };
@@ -34,7 +34,7 @@ struct InspectReport {
   double parameters = 0;
   std::vector<TypeTotal> types;                 // the type with most bytes first
   uint64_t kv_token_f16 = 0, kv_token_f32 = 0;  // bytes per token
-  std::vector<PlanRow> plan;
+  std::vector<MemoryRow> plan;
   bool show_metadata = false, show_tensors = false;
 };
 

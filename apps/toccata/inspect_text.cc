@@ -125,7 +125,7 @@ std::string plan_section(const InspectReport& r) {
                      line("KV per token", size_text(static_cast<double>(r.kv_token_f16)) + " in f16, " +
                                               size_text(static_cast<double>(r.kv_token_f32)) + " in f32");
   text += format("  %12s %12s %12s %12s %12s\n", "context", "KV f16", "total", "KV f32", "total");
-  for (const PlanRow& row : r.plan) {
+  for (const MemoryRow& row : r.plan) {
     text += format("  %12lld %12s %12s %12s %12s\n", static_cast<long long>(row.context), size_text(row.kv_f16).c_str(),
                    size_text(weights + row.kv_f16).c_str(), size_text(row.kv_f32).c_str(),
                    size_text(weights + row.kv_f32).c_str());

@@ -11,6 +11,7 @@ import sys
 import check_docs
 import check_headers
 import check_includes
+import check_names
 import check_registered
 import check_sizes
 import check_style
@@ -23,6 +24,7 @@ CHECKS = {
     "weak_symbols": (check_symbols.check, check_symbols.SAMPLES),
     "headers_alone": (check_headers.check, check_headers.SAMPLES),
     "sizes": (check_sizes.check, check_sizes.SAMPLES),
+    "one_definition": (check_names.check, check_names.SAMPLES),
     "registered": (check_registered.check, check_registered.SAMPLES),
     "optimizations_doc": (check_docs.check_optimizations, check_docs.OPTIMIZATIONS_SAMPLES),
     "readme_commands": (check_docs.check_readme, check_docs.README_SAMPLES),
