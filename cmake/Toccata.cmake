@@ -73,3 +73,20 @@ function(toccata_module name)
     toccata_test(${name}_test SOURCES ${tests} DEPS ${name} ${threads})
   endif()
 endfunction()
+
+# toccata_embed(TARGET NAME FILE): the bytes of FILE as `extern const std::string_view NAME;` in namespace toccata::embedded.
+function(toccata_embed target name file)
+  set(path ${CMAKE_CURRENT_SOURCE_DIR}/${file})
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${path})
+  file(READ ${path} bytes HEX)
+  string(REGEX REPLACE "(..)" "0x\\1," bytes "${bytes}")
+  set(unit ${CMAKE_CURRENT_BINARY_DIR}/embedded_${name}.cc)
+  file(CONFIGURE OUTPUT ${unit} @ONLY CONTENT "#include <string_view>
+namespace toccata::embedded {
+static const unsigned char kBytes[] = {@bytes@};
+extern const std::string_view @name@;
+const std::string_view @name@(reinterpret_cast<const char*>(kBytes), sizeof kBytes);
+}  // namespace toccata::embedded
+")
+  target_sources(${target} PRIVATE ${unit})
+endfunction()
