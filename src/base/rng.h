@@ -31,7 +31,7 @@ constexpr Counter philox4x32(Counter c, Key k) {
 enum class Purpose : uint32_t {
   kToken = 0,   // the token at this position: the earliest arrivals (sampling/race.h)
   kDraft = 1,   // a drafter's own choices that must not touch the target's draw
-  kAccept = 2,  // the accept test of rejection verification
+  kAccept = 2,  // rejection verification: its accept tests and the draw behind them
   kTest = 3,    // tests and random models
   kLater = 4,   // the token at this position: the later arrivals
 };
