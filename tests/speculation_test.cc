@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <random>
 
+#include "engine/load_draft.h"
+#include "engine/model_drafter.h"
 #include "support/engine_rig.h"
 #include "support/tiny_model.h"
 
@@ -92,13 +94,33 @@ struct Totals {
   uint64_t preemptions = 0, hits = 0, drafts = 0, drafted = 0, accepted = 0;
 };
 
-enum class Who { kNgram, kSuffix, kShared, kOracle, kMixed, kAdversary, kAuto };
+enum class Who { kNgram, kSuffix, kShared, kModel, kAlike, kAll, kOracle, kMixed, kAdversary, kAuto };
+
+bool has_model(Who who) { return who == Who::kModel || who == Who::kAlike || who == Who::kAll; }
+
+// A draft model that is the fake target itself, or one of other habits, with few blocks and small steps.
+std::unique_ptr<engine::ModelDrafter> fake_draft(float habit, int64_t blocks, int64_t requests,
+                                                 test::FakeRunner** runner_out = nullptr) {
+  auto runner = std::make_shared<FakeRunner>(20 + requests, requests);
+  runner->habit = habit;
+  if (runner_out) *runner_out = runner.get();
+  engine::DraftModel model;
+  model.pool = std::make_shared<kv::Pool>(*kv::Pool::create(runner->kv_layout(), blocks));
+  model.vocab = kVocab;
+  model.runner = std::move(runner);
+  return std::move(*engine::ModelDrafter::create(std::move(model)));
+}
 
 void put_drafters(engine::Parts& parts, Who who, const std::vector<std::vector<int32_t>>& texts, unsigned seed) {
   parts.drafters = spec::text_drafters(who == Who::kShared);
   const unsigned wrong = who == Who::kOracle ? 0 : who == Who::kAdversary ? 100 : 25;
+  if (has_model(who)) {
+    // The better one with few blocks, so that requests lose theirs.
+    parts.drafters.model = fake_draft(who == Who::kModel ? kHabit - 1.5f : kHabit, seed % 2 == 0 ? 7 : 60, 8);
+  }
   if (who >= Who::kOracle) parts.drafters.ngram = std::make_unique<Oracle>(texts, wrong, seed);
-  parts.speculation.method = who == Who::kAuto                            ? SpecMethod::kAuto
+  parts.speculation.method = who == Who::kAuto || who == Who::kAll        ? SpecMethod::kAuto
+                             : has_model(who)                             ? SpecMethod::kModel
                              : who == Who::kSuffix || who == Who::kShared ? SpecMethod::kSuffix
                                                                           : SpecMethod::kNgram;
 }
@@ -137,9 +159,12 @@ void one_case(Who who, unsigned seed, Totals& totals) {
     if (rng() % 8 == 0) r.speculative = SpeculationParams{};  // off
     if (rng() % 4 == 0) r.speculative = SpeculationParams{SpecMethod::kSuffix, static_cast<int32_t>(rng() % 33)};
   }
+  const engine::ModelDrafter* drafter = nullptr;
   Rig rig(blocks, random_options(rng), rng() % 6 != 0, context, [&](engine::Parts& parts) {
     put_drafters(parts, who, texts, seed);
-    parts.speculation.num_tokens = who == Who::kAuto ? 0 : 1 + static_cast<int32_t>(rng() % 9);
+    const bool automatic = who == Who::kAuto || (has_model(who) && rng() % 2 == 0);
+    parts.speculation.num_tokens = automatic ? 0 : 1 + static_cast<int32_t>(rng() % 9);
+    drafter = static_cast<const engine::ModelDrafter*>(parts.drafters.model.get());
   });
   rig.runner->habit = kHabit;
   std::vector<std::shared_ptr<Answer>> got;
@@ -158,6 +183,9 @@ void one_case(Who who, unsigned seed, Totals& totals) {
     rig.core->step();
     const std::string broken = rig.core->check_invariants();
     ASSERT_EQ(broken, "") << "step " << step;
+    if (drafter) {
+      ASSERT_EQ(drafter->check(), "") << "step " << step;
+    }
   }
   EngineStats s;
   rig.core->fill(s);
@@ -205,10 +233,100 @@ TEST_P(Speculation, ChangesNoBit) {
 
 INSTANTIATE_TEST_SUITE_P(Drafters, Speculation,
                          testing::Values(std::tuple{"ngram", Who::kNgram}, std::tuple{"suffix", Who::kSuffix},
-                                         std::tuple{"shared", Who::kShared}, std::tuple{"oracle", Who::kOracle},
-                                         std::tuple{"mixed", Who::kMixed}, std::tuple{"adversary", Who::kAdversary},
-                                         std::tuple{"automatic", Who::kAuto}),
+                                         std::tuple{"shared", Who::kShared}, std::tuple{"model", Who::kModel},
+                                         std::tuple{"alike", Who::kAlike}, std::tuple{"all", Who::kAll},
+                                         std::tuple{"oracle", Who::kOracle}, std::tuple{"mixed", Who::kMixed},
+                                         std::tuple{"adversary", Who::kAdversary}, std::tuple{"automatic", Who::kAuto}),
                          [](const auto& tested) { return std::string(std::get<0>(tested.param)); });
+
+Request endless(std::mt19937& rng, float temperature) {
+  Request r = spec_request(rng, 60);
+  r.sampling.temperature = temperature;
+  r.kv.reset();
+  r.stop.clear();
+  r.ignore_eos = true;
+  r.max_tokens = 50;
+  return r;
+}
+
+// With stale or missing keys, other noise or other rules its drafts would be wrong.
+TEST(SpeculationModelDrafts, AModelThatIsTheTargetIsAlwaysRight) {
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    std::mt19937 rng(seed);
+    const int64_t blocks = seed % 2 == 0 ? 9 : 60;
+    engine::ModelDrafter* drafter = nullptr;
+    Rig rig(blocks, random_options(rng), true, 0, [&](engine::Parts& parts) {
+      auto draft = fake_draft(kHabit, blocks, 8);
+      drafter = draft.get();
+      parts.drafters.model = std::move(draft);
+      parts.speculation = {SpecMethod::kModel, 5};
+    });
+    rig.runner->habit = kHabit;
+    for (size_t i = 1; i <= 12; ++i) {
+      rig.core->add(i, endless(rng, i % 2 == 0 ? 1.0f : 0.0f), std::make_shared<Answer>(), rig.core->now());
+      rig.core->step();
+    }
+    rig.finish_all();
+    EngineStats s;
+    rig.core->fill(s);
+    EXPECT_GT(s.speculation.draft_tokens, 50u);
+    EXPECT_EQ(s.speculation.accepted_tokens, s.speculation.draft_tokens) << "seed " << seed;
+    EXPECT_EQ(drafter->check(), "");
+  }
+}
+
+// Its texts are read in pieces between the steps of others, and a conversation's next turn finds what was read.
+TEST(SpeculationModelDrafts, ReadsLongTextsInPiecesAndOnce) {
+  test::FakeRunner* draft = nullptr;
+  Rig rig(200, {.max_sequences = 4, .max_draft_rows = 16}, true, 0, [&](engine::Parts& parts) {
+    parts.drafters.model = fake_draft(kHabit, 200, 8, &draft);
+    parts.speculation = {SpecMethod::kModel, 4};
+  });
+  rig.runner->habit = kHabit;
+  int64_t rows = 0, longest = 0;
+  draft->before_forward = [&](const model::Step& step) -> Status {
+    rows += step.rows();
+    longest = std::max(longest, step.rows());
+    return {};
+  };
+  std::mt19937 rng(4);
+  Request r = endless(rng, 0.0f);
+  r.prompt.assign(900, 3);
+  r.cache_salt = "a";
+  const auto read = [&](uint64_t id) {
+    rows = 0;
+    rig.core->add(id, r, std::make_shared<Answer>(), rig.core->now());
+    rig.finish_all();
+    return rows;
+  };
+  EXPECT_GT(read(1), 900);
+  EXPECT_LE(longest, 28);
+  EXPECT_LT(read(2), 200);
+  r.cache_salt = "b";
+  EXPECT_GT(read(3), 900);
+}
+
+TEST(SpeculationModelDrafts, AFailureOfTheModelCostsDraftsAlone) {
+  std::mt19937 rng(9);
+  const Request r = endless(rng, 1.0f);
+  const auto want = plain(r, 0);
+  test::FakeRunner* draft = nullptr;
+  Rig rig(40, {.max_sequences = 2, .max_draft_rows = 16}, true, 0, [&](engine::Parts& parts) {
+    parts.drafters.model = fake_draft(kHabit, 40, 2, &draft);
+    parts.speculation = {SpecMethod::kModel, 4};
+  });
+  rig.runner->habit = kHabit;
+  int calls = 0;
+  draft->before_forward = [&calls](const model::Step&) -> Status {
+    if (++calls % 3 == 0) return fail(ErrorCode::kResourceExhausted, "no");
+    return {};
+  };
+  auto got = std::make_shared<Answer>();
+  rig.core->add(1, r, got, rig.core->now());
+  rig.finish_all();
+  test::expect_same(*got, *want, "with a model that fails");
+  EXPECT_GT(calls, 20);
+}
 
 // One after the other: what the prefix cache holds and gives at each point is what it would without speculation.
 TEST(SpeculationTraces, RejectedTokensLeaveNone) {
@@ -295,6 +413,18 @@ const test::TinyModel& tiny_model() {
   return model;
 }
 
+// The same weights beside a cache of another type: nearly always right.
+std::unique_ptr<spec::PacedDrafter> tiny_draft(int64_t sequences) {
+  model::RunnerOptions run;
+  run.threads = 1;
+  run.max_rows = 64;
+  run.max_logit_rows = sequences;
+  engine::DraftModel model;
+  model.runner = std::move(*model::ModelRunner::load(*gguf::File::open(tiny_model().path()), run));
+  model.vocab = 330;
+  return std::move(*engine::start_draft(std::move(model), 24, sequences));
+}
+
 std::unique_ptr<engine::Core> tiny_core(DType k_type, DType v_type, int64_t sequences, SpecMethod method, int threads) {
   engine::Parts parts;
   parts.scheduler.max_sequences = sequences;
@@ -311,6 +441,9 @@ std::unique_ptr<engine::Core> tiny_core(DType k_type, DType v_type, int64_t sequ
   parts.pool = std::make_unique<kv::Pool>(*kv::Pool::create(parts.runner->kv_layout(), 24));
   parts.info = {"tiny", "llama", 24 * 32, 330};
   parts.drafters = spec::text_drafters(true);
+  if (method == SpecMethod::kModel || (method == SpecMethod::kAuto && threads > 1)) {
+    parts.drafters.model = tiny_draft(sequences);
+  }
   parts.speculation = {method, method == SpecMethod::kAuto ? 0 : 7};
   return std::move(*engine::Core::create(std::move(parts)));
 }
@@ -327,18 +460,23 @@ std::vector<std::shared_ptr<Answer>> answers(engine::Core& core, const std::vect
 }
 
 TEST(SpeculationModel, ChangesNoBit) {
-  constexpr DType kTypes[][2] = {{DType::kF16, DType::kF16}, {DType::kBF16, DType::kF32}, {DType::kF32, DType::kF16}};
+  constexpr DType kTypes[][2] = {{DType::kF16, DType::kF16},
+                                 {DType::kBF16, DType::kF32},
+                                 {DType::kQ8_0, DType::kF16},
+                                 {DType::kQ8_0, DType::kQ8_0},
+                                 {DType::kQ4_0, DType::kQ4_0}};
   std::mt19937 rng(1);
   uint64_t accepted = 0, preemptions = 0;
   for (const auto& [k_type, v_type] : kTypes) {
-    std::vector<Request> requests = spec_requests(rng, rounds(40));
+    std::vector<Request> requests = spec_requests(rng, rounds(25));
     for (size_t i = 0; i < requests.size(); ++i) {
       if (i % 2 == 0) requests[i].sampling.top_k = 2;  // so that texts repeat themselves
       requests[i].sampling.logprobs = static_cast<int>(i % 4) - 1;
     }
     const auto want = answers(*tiny_core(k_type, v_type, 1, SpecMethod::kOff, 1), requests, false);
-    for (const SpecMethod method : {SpecMethod::kNgram, SpecMethod::kSuffix, SpecMethod::kAuto}) {
-      auto core = tiny_core(k_type, v_type, 6, method, method == SpecMethod::kNgram ? 2 : 1);
+    for (const SpecMethod method : {SpecMethod::kNgram, SpecMethod::kSuffix, SpecMethod::kModel, SpecMethod::kAuto}) {
+      const bool alone = method == SpecMethod::kSuffix || method == SpecMethod::kModel;
+      auto core = tiny_core(k_type, v_type, 6, method, alone ? 1 : 2);
       const auto got = answers(*core, requests, true);
       for (size_t i = 0; i < got.size(); ++i) {
         ASSERT_NO_FATAL_FAILURE(test::expect_same(*got[i], *want[i], "request " + std::to_string(i)));

@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "base/clock.h"
+#include "engine/load_draft.h"
 #include "kv/cache_types.h"
 
 namespace toccata::cli {
@@ -118,6 +119,19 @@ Result<std::unique_ptr<LoadedModel>> load_model(const ModelOptions& options, con
   m.pool = std::make_shared<kv::Pool>(std::move(*pool));
   m.load_seconds = monotonic_seconds() - start;
   return loaded;
+}
+
+Result<std::unique_ptr<spec::PacedDrafter>> load_draft(const std::string& path, const ModelOptions& options,
+                                                       const LoadedModel& model) {
+  ProgressBar bar;
+  model::RunnerOptions run = model.runner->options();
+  run.progress = [&bar](double share) { bar.show(share); };
+  Result<engine::DraftModel> draft =
+      engine::load_draft({path, options.path, 1, std::move(run)}, *model.tokenizer, model.vocab());
+  if (!draft) return tl::unexpected(draft.error());
+  constexpr int64_t kBlock = kernels::kKvBlock;
+  const int64_t longest = std::min(model.context, draft->runner->config().context_length);
+  return engine::start_draft(std::move(*draft), (longest + kBlock - 1) / kBlock + 1, 1);
 }
 
 int report(const char* command, const Error& error) {

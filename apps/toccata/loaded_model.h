@@ -7,6 +7,7 @@
 #include "format/gguf/gguf.h"
 #include "model/runner.h"
 #include "options.h"
+#include "spec/drafter.h"
 #include "text/tokenizer/tokenizer.h"
 #include "toccata/result.h"
 
@@ -35,6 +36,10 @@ struct LoadNeeds {
 
 // Shows a progress bar on a terminal once loading has taken a second.
 Result<std::unique_ptr<LoadedModel>> load_model(const ModelOptions& options, const LoadNeeds& needs);
+
+// The draft model at that path for a loaded model, for one request at a time.
+Result<std::unique_ptr<spec::PacedDrafter>> load_draft(const std::string& path, const ModelOptions& options,
+                                                       const LoadedModel& model);
 
 // Tokenizer and file alone.
 Result<std::unique_ptr<LoadedModel>> load_text_side(const std::string& path);

@@ -50,7 +50,8 @@ void add_sampling_options(ArgParser& parser, SamplingOptions& options);
 
 // Speculative decoding.
 struct SpeculationOptions {
-  std::string method = "off", num_tokens = "auto";
+  std::string method;  // "": model if there is one, else off
+  std::string num_tokens = "auto", draft_model;
 };
 
 void add_speculation_options(ArgParser& parser, SpeculationOptions& options);

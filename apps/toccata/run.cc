@@ -122,7 +122,13 @@ Result<Generator> make_generator(const Options& o, const LoadedModel& model) {
   }
   const Result<SpeculationParams> speculation = resolve_speculation(o.speculation);
   if (!speculation) return tl::unexpected(speculation.error());
-  return Generator::create(model, {std::move(*params), *speculation, o.model.chunk});
+  Generator::Options options{std::move(*params), *speculation, nullptr, o.model.chunk};
+  if (!o.speculation.draft_model.empty()) {
+    Result<std::unique_ptr<spec::PacedDrafter>> draft = load_draft(o.speculation.draft_model, o.model, model);
+    if (!draft) return tl::unexpected(draft.error());
+    options.draft_model = std::move(*draft);
+  }
+  return Generator::create(model, std::move(options));
 }
 
 // 2: the options contradict each other.

@@ -75,7 +75,7 @@ LoadNeeds Generator::needs(const ModelOptions& model) {
   return needs;
 }
 
-Result<Generator> Generator::create(const LoadedModel& model, const Options& options) {
+Result<Generator> Generator::create(const LoadedModel& model, Options options) {
   engine::Parts parts;
   parts.runner = model.runner;
   parts.tokenizer = model.tokenizer;
@@ -89,10 +89,11 @@ Result<Generator> Generator::create(const LoadedModel& model, const Options& opt
   parts.scheduler.max_rows = options.chunk + 1 + kDraftRows;
   parts.scheduler.chunk_size = options.chunk;
   parts.drafters = spec::text_drafters(false);
+  parts.drafters.model = std::move(options.draft_model);
   parts.speculation = options.speculation;
   Result<std::unique_ptr<engine::Core>> core = engine::Core::create(std::move(parts));
   if (!core) return tl::unexpected(core.error());
-  return Generator(model, options.sampling, std::move(*core));
+  return Generator(model, std::move(options.sampling), std::move(*core));
 }
 
 Result<Generation> Generator::generate(std::span<const int32_t> prompt, const GenerateOptions& options,

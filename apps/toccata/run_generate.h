@@ -47,12 +47,13 @@ class Generator {
   struct Options {
     SamplingParams sampling;
     SpeculationParams speculation;
-    int64_t chunk = 512;  // most prompt tokens per step
+    std::unique_ptr<spec::PacedDrafter> draft_model;  // may be null
+    int64_t chunk = 512;                              // most prompt tokens per step
   };
   // What the model has to be loaded with.
   static LoadNeeds needs(const ModelOptions& model);
   // The model must outlive the generator.
-  static Result<Generator> create(const LoadedModel& model, const Options& options);
+  static Result<Generator> create(const LoadedModel& model, Options options);
 
   // Errors: kInvalidArgument when the prompt is empty or does not fit the context with one token of answer.
   Result<Generation> generate(std::span<const int32_t> prompt, const GenerateOptions& options,

@@ -105,6 +105,7 @@ int resolve(const ArgParser& parser, Options& o) {
   const Result<SpeculationParams> speculation = resolve_speculation(o.speculation);
   if (!speculation) return parser.usage_error(speculation.error().message);
   o.engine.speculation = *speculation;
+  o.engine.draft_model = o.speculation.draft_model;
   o.engine.shared_spec_corpus = o.spec_corpus == "shared";
   for (const std::string& key : o.server.service.api_keys) {
     if (key.empty()) return parser.usage_error("--api-key must not be empty");

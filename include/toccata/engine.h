@@ -28,6 +28,7 @@ struct EngineOptions {
   int64_t chunk_size = 0;                // prefill tokens per step; 0: chosen by the cost model, at most 512
   double itl_target_ms = 0.0;            // for the chosen chunk; 0: about eight plain decode steps
   bool prefix_caching = true;
+  std::string draft_model;          // a smaller model of the same vocabulary, for SpecMethod::kModel; "": none
   SpeculationParams speculation;    // of requests that say nothing about it
   bool shared_spec_corpus = false;  // suffix drafts also from earlier answers of the same cache_salt, in bounded memory
   KvPolicy kv;                      // of requests without a policy of their own
@@ -52,8 +53,9 @@ struct EngineStats {
   uint64_t prompt_tokens = 0, generated_tokens = 0;
   int64_t last_step_tokens = 0;
   double last_step_seconds = 0.0, last_step_predicted_seconds = 0.0;
-  double step_seconds = 0.0;     // sum over all steps, scheduling to delivery
-  double forward_seconds = 0.0;  // of them inside the model
+  double step_seconds = 0.0;      // sum over all steps, scheduling to delivery
+  double forward_seconds = 0.0;   // of them inside the model
+  double drafting_seconds = 0.0;  // of them for drafts of a draft model
   SpeculationStats speculation;
   bool draining = false;
 };

@@ -15,6 +15,7 @@ enum class SpecMethod : uint8_t {
   kOff,     // nobody: one token per step
   kNgram,   // what followed the latest occurrence of the longest recent run of tokens in the request's own text
   kSuffix,  // what followed all occurrences, by their counts; with a shared corpus also those in earlier answers
+  kModel,   // a smaller model of the same vocabulary (EngineOptions::draft_model)
   kAuto,    // whichever of them promises most at each step
 };
 
@@ -29,7 +30,7 @@ struct SpeculationParams {
   Status validate() const;  // kInvalidArgument that names the parameter and its range
 };
 
-// "off", "ngram", "suffix", "auto".
+// "off", "ngram", "suffix", "model", "auto".
 std::string_view spec_method_name(SpecMethod method);
 std::optional<SpecMethod> spec_method(std::string_view name);
 

@@ -267,13 +267,14 @@ void Core::draft() {
   drafting_for_.clear();
   for (const sched::SequenceId id : decoding_) drafting_for_.push_back(sequences_.at(id).get());
   drafting_.propose(drafting_for_, scheduler_.cost(), parts_.scheduler.max_draft_rows);
+  drafting_seconds_ = drafting_.computed() ? now() - step_start_ : 0.0;
   for (const Sequence* s : drafting_for_) scheduler_.offer(s->id, s->speculation.length);
 }
 
 void Core::plan() {
   step_start_ = now();
   draft();
-  plan_ = &scheduler_.plan(step_start_);
+  plan_ = &scheduler_.plan(step_start_, drafting_seconds_);
   account(*plan_, step_start_);
 }
 
@@ -300,9 +301,11 @@ void Core::run() {
   stats_.last_step_tokens = plan.shape.rows();
   stats_.last_step_predicted_seconds = plan.predicted_seconds;
   stats_.last_step_seconds = now() - step_start_;
-  scheduler_.measured(stats_.last_step_seconds);
-  drafting_.measured(plan.shape, plan.predicted_seconds, stats_.last_step_seconds);
+  const double without_drafting = stats_.last_step_seconds - drafting_seconds_;
+  scheduler_.measured(without_drafting);
+  drafting_.measured(plan.shape, plan.predicted_seconds, without_drafting);
   stats_.step_seconds += stats_.last_step_seconds;
+  stats_.drafting_seconds += drafting_seconds_;
   stats_.forward_seconds += forward;
   ++stats_.steps;
 }

@@ -112,7 +112,7 @@ class Core {
   std::vector<Sequence*> drafting_for_;
   EngineStats stats_;
   const sched::Plan* plan_ = nullptr;
-  double step_start_ = 0;
+  double step_start_ = 0, drafting_seconds_ = 0;  // of the step
 };
 
 }  // namespace toccata::engine

@@ -4,6 +4,7 @@
 
 #include "base/memory_info.h"
 #include "engine/core.h"
+#include "engine/load_draft.h"
 #include "engine/threaded_engine.h"
 #include "kv/cache_types.h"
 #include "toccata/engine.h"
@@ -25,6 +26,9 @@ Status check(const EngineOptions& o) {
   if (o.max_waiting_tokens < 1) return refuse("max_waiting_tokens must be 1 or more");
   if (o.chunk_size < 0 || o.chunk_size > 65536) return refuse("the chunk size must be 0 to 65536");
   if (!(o.itl_target_ms >= 0 && o.itl_target_ms <= 1e6)) return refuse("the ITL target must be 0 to 1000000 ms");
+  if (o.draft_model.empty() && o.speculation.method == SpecMethod::kModel) {
+    return refuse("speculation by a model needs a draft model");
+  }
   return o.speculation.validate();
 }
 
@@ -34,10 +38,12 @@ Result<DType> cache_type(const std::string& name, const char* which) {
               std::string("the ") + which + " cache cannot be '" + name + "'; use one of " + kv::cache_type_names());
 }
 
-// Blocks of the pool, and the context that follows where the options leave it open. plan: of requests without a policy.
+// Blocks of the pool and of the draft model's pool, and the context that follows where the options leave it open. plan:
+// of requests without a policy.
 Result<int64_t> pool_blocks(const EngineOptions& o, const kv::Layout& layout, int64_t model_context,
-                            const kv::CachePlan& plan, int64_t& context) {
-  const uint64_t block_bytes = uint64_t{layout.bytes_per_token()} * static_cast<uint64_t>(kBlock);
+                            const kv::CachePlan& plan, uint64_t draft_bytes, int64_t& context) {
+  // Each block with one of the draft model's.
+  const uint64_t block_bytes = uint64_t{layout.bytes_per_token()} * static_cast<uint64_t>(kBlock) + draft_bytes;
   const uint64_t memory = o.kv_memory > 0 ? o.kv_memory : available_memory() / 2;
   const int64_t wanted = o.context > 0 ? o.context : model_context;
   const int64_t longest = plan.endless && o.context == 0 ? kv::kMostPositions : wanted;
@@ -63,6 +69,29 @@ Result<int64_t> pool_blocks(const EngineOptions& o, const kv::Layout& layout, in
   }
   context = std::min(wanted, blocks * kBlock);
   return blocks;
+}
+
+// The draft model of the options, if there is one.
+Result<std::optional<engine::DraftModel>> load_draft(const EngineOptions& o, const model::RunnerOptions& run,
+                                                     const Tokenizer& tokenizer, int64_t vocab) {
+  if (o.draft_model.empty()) return std::nullopt;
+  Result<engine::DraftModel> draft =
+      engine::load_draft({o.draft_model, o.model, o.max_sequences, run}, tokenizer, vocab);
+  if (!draft) return tl::unexpected(draft.error());
+  return std::move(*draft);
+}
+
+// Makes the pools: the model's, and the draft model's for its drafter.
+Status add_pools(const EngineOptions& o, int64_t blocks, std::optional<engine::DraftModel> draft,
+                 engine::Parts& parts) {
+  Result<kv::Pool> pool = kv::Pool::create(parts.runner->kv_layout(), blocks);
+  if (!pool) return tl::unexpected(pool.error());
+  parts.pool = std::make_unique<kv::Pool>(std::move(*pool));
+  if (!draft) return {};
+  Result<std::unique_ptr<spec::PacedDrafter>> drafter = engine::start_draft(std::move(*draft), blocks, o.max_sequences);
+  if (!drafter) return tl::unexpected(drafter.error());
+  parts.drafters.model = std::move(*drafter);
+  return {};
 }
 
 Result<engine::Parts> load(const EngineOptions& o) {
@@ -112,13 +141,13 @@ Result<engine::Parts> load(const EngineOptions& o) {
   parts.info.endless_context = o.context > 0 ? o.context : kv::kMostPositions;
   const Result<kv::CachePlan> plan = kv::make_plan(o.kv, model::kv_shape(config));
   if (!plan) return tl::unexpected(plan.error());
-  const Result<int64_t> blocks =
-      pool_blocks(o, (*runner)->kv_layout(), config.context_length, *plan, parts.info.context);
+  Result<std::optional<engine::DraftModel>> draft = load_draft(o, run, **tokenizer, config.vocab);
+  if (!draft) return tl::unexpected(draft.error());
+  const Result<int64_t> blocks = pool_blocks(o, (*runner)->kv_layout(), config.context_length, *plan,
+                                             *draft ? engine::draft_block_bytes(**draft) : 0, parts.info.context);
   if (!blocks) return tl::unexpected(blocks.error());
-  Result<kv::Pool> pool = kv::Pool::create((*runner)->kv_layout(), *blocks);
-  if (!pool) return tl::unexpected(pool.error());
-  parts.pool = std::make_unique<kv::Pool>(std::move(*pool));
   parts.runner = std::move(*runner);
+  if (Status s = add_pools(o, *blocks, std::move(*draft), parts); !s) return tl::unexpected(s.error());
   parts.tokenizer = std::move(*tokenizer);
   return parts;
 }

@@ -69,7 +69,7 @@ void Scheduler::expire(double now) {
   }
 }
 
-const Plan& Scheduler::plan(double now) {
+const Plan& Scheduler::plan(double now, double spent) {
   plan_.clear();
   prompt_logit_rows_ = 0;
   expire(now);
@@ -78,7 +78,7 @@ const Plan& Scheduler::plan(double now) {
   time_limit_ = plan_.shape.decodes == 0  ? 0.0
                 : options_.itl_target > 0 ? options_.itl_target * kTolerance / margin_
                                           : kDecodeSteps * decodes;
-  if (time_limit_ > 0) time_limit_ -= cost_of_drafts();
+  if (time_limit_ > 0) time_limit_ = std::max(1e-9, time_limit_ - cost_of_drafts() - spent);
   plan_prefills();
   admit();
   if (!options_.chunked && plan_.slices.empty()) plan_decodes();

@@ -84,8 +84,9 @@ class Scheduler {
   // takes memory from anybody, and it is forgotten after that plan.
   void offer(SequenceId id, int64_t tokens) { at(id).drafted = tokens; }
 
-  // Decides the next step and reserves its memory. An empty plan: nothing to run.
-  const Plan& plan(double now);
+  // Decides the next step and reserves its memory. An empty plan: nothing to run. `spent`: seconds since its beginning,
+  // which count among what it may take.
+  const Plan& plan(double now, double spent = 0);
   // The planned step has run. Call before append() and remove().
   void completed();
   void learn(const StepShape& shape, double seconds) { cost_.observe(shape, seconds); }  // a step of somebody else

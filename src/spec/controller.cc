@@ -11,6 +11,7 @@ constexpr double kMemory = 1.0 - 1.0 / 64;  // of a count, per observation
 constexpr double kPriorWeight = 6.0;        // observations of all requests that a request's own outweigh
 constexpr double kGuessWeight = 4.0;
 constexpr double kGuess[kGrades] = {0.3, 0.35, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85};  // before anything was observed
+constexpr double kGuessOverall = 0.7;
 constexpr double kWorth = 1.03;       // gain that a draft must promise: estimates err, and the highest err upwards
 constexpr double kUnknownRow = 0.03;  // of a plain step, what a drafted row seems to cost before it was tried: little,
                                       // for one step tells
@@ -39,9 +40,28 @@ double Acceptance::rate(int grade, double prior, double weight) const {
   return (c.right + weight * prior) / (c.seen + weight);
 }
 
+double Acceptance::overall(double prior, double weight) const {
+  Count sum;
+  for (const Count& c : counts_) {
+    sum.seen += c.seen;
+    sum.right += c.right;
+  }
+  return (sum.right + weight * prior) / (sum.seen + weight);
+}
+
 double Controller::rate(const RequestState& state, size_t source, int grade) const {
   const double all = all_[source].rate(grade, kGuess[grade], kGuessWeight);
   return state.acceptance[source].rate(grade, all, kPriorWeight);
+}
+
+double Controller::acceptance(const RequestState& state, size_t source) const {
+  return state.acceptance[source].overall(all_[source].overall(kGuessOverall, kGuessWeight), kPriorWeight);
+}
+
+double Controller::right(const RequestState& state, size_t source) const {
+  double right = 1;
+  for (const uint8_t grade : state.drafts[source].grades) right *= rate(state, source, grade);
+  return right;
 }
 
 double Controller::gains_of(const RequestState& state, size_t source, std::vector<double>& gains) const {
@@ -63,13 +83,14 @@ double Controller::corrected(int64_t requests, int64_t drafted, const Seconds& s
   return seconds(drafted) * (mine > 0 ? mine : 1.0);
 }
 
-void Controller::plan(std::span<const Entry> entries, int64_t requests, const Seconds& seconds, int64_t most_rows) {
+double Controller::plan(std::span<const Entry> entries, int64_t requests, const Seconds& seconds, int64_t most_rows) {
   choices_.clear();
   double tokens = static_cast<double>(requests);
   int64_t rows = 0;
   for (const Entry& e : entries) {
     RequestState& s = *e.state;
     double best = 0;
+    s.source = -1;
     for (size_t source = 0; source < kSources; ++source) {
       const double sum = gains_of(s, source, gains_);
       if (sum <= best) continue;
@@ -92,17 +113,18 @@ void Controller::plan(std::span<const Entry> entries, int64_t requests, const Se
   // A stable order, so that a request's tokens stay in theirs: gains never rise along a draft.
   std::stable_sort(choices_.begin(), choices_.end(), [](const Choice& a, const Choice& b) { return a.gain > b.gain; });
   const double plain = corrected(requests, rows, seconds);
-  if (!(plain > 0)) return;
-  double best_rate = kWorth * tokens / plain;
+  if (!(plain > 0)) return 0;
+  double best_rate = kWorth * tokens / plain, promised = tokens / plain;
   size_t best = 0;
   for (size_t i = 0; i < choices_.size() && rows + static_cast<int64_t>(i) < most_rows; ++i) {
     tokens += choices_[i].gain;
     const double now = tokens / corrected(requests, rows + static_cast<int64_t>(i) + 1, seconds);
     if (now <= best_rate) continue;
-    best_rate = now;
+    best_rate = promised = now;
     best = i + 1;
   }
   for (size_t i = 0; i < best; ++i) ++choices_[i].state->length;
+  return promised;
 }
 
 void Controller::observe(RequestState& state, std::span<const int32_t> drawn) {

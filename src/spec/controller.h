@@ -27,6 +27,7 @@ class Acceptance {
   void observe(int grade, bool right);
   // With `weight` observations of `prior` added.
   double rate(int grade, double prior, double weight) const;
+  double overall(double prior, double weight) const;  // the same whatever the grade
 
  private:
   struct Count {
@@ -62,9 +63,18 @@ class Controller {
   using Seconds = std::function<double(int64_t rows)>;
   static constexpr size_t kRanges = 16;  // of rows, for the correction of predicted times
 
-  // Sets source and length of each entry; `most_rows` is for all of them together. `requests`: that decode in the step,
-  // the entries among them. seconds(r): what the step is predicted to take with r drafted tokens, 0 if that is unknown.
-  void plan(std::span<const Entry> entries, int64_t requests, const Seconds& seconds, int64_t most_rows);
+  // Sets source and length of each entry, and returns the tokens per second that this promises, 0 if times are unknown;
+  // `most_rows` is for all of them together. `requests`: that decode in the step, the entries among them. seconds(r):
+  // what the step is predicted to take with r drafted tokens, 0 if that is unknown.
+  double plan(std::span<const Entry> entries, int64_t requests, const Seconds& seconds, int64_t most_rows);
+
+  // How often the source's next token is right for this request, as far as nothing is known of it.
+  double acceptance(const RequestState& state, size_t source) const;
+  // The probability that all tokens of the source's draft so far are right.
+  double right(const RequestState& state, size_t source) const;
+
+  // Predicted seconds of a step, corrected by what was measured.
+  double corrected(int64_t requests, int64_t drafted, const Seconds& seconds) const;
 
   // The step has drawn these tokens for the request.
   void observe(RequestState& state, std::span<const int32_t> drawn);
@@ -79,7 +89,6 @@ class Controller {
   double rate(const RequestState& state, size_t source, int grade) const;
   // Appends the gains of the source's draft, token by token; the result is their sum.
   double gains_of(const RequestState& state, size_t source, std::vector<double>& gains) const;
-  double corrected(int64_t requests, int64_t drafted, const Seconds& seconds) const;
 
   std::array<Acceptance, kSources> all_;
   std::array<double, kRanges> correction_{};  // measured / predicted, by range of rows; 0: never measured

@@ -56,6 +56,6 @@ const TextIndex& OwnTexts::of(const Job& job) {
 
 std::unique_ptr<Drafter> make_ngram() { return std::make_unique<Ngram>(); }
 
-Drafters text_drafters(bool shared) { return {make_ngram(), make_suffix(shared)}; }
+Drafters text_drafters(bool shared) { return {make_ngram(), make_suffix(shared), nullptr}; }
 
 }  // namespace toccata::spec

@@ -6,7 +6,7 @@
 namespace toccata {
 namespace {
 
-constexpr std::array<std::string_view, 4> kNames = {"off", "ngram", "suffix", "auto"};  // by SpecMethod
+constexpr std::array<std::string_view, 5> kNames = {"off", "ngram", "suffix", "model", "auto"};  // by SpecMethod
 
 }  // namespace
 

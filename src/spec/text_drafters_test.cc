@@ -79,7 +79,8 @@ TEST(Suffix, EarlierAnswersCountWithinOneSaltOnly) {
 }
 
 TEST(Params, MethodsHaveNames) {
-  for (const SpecMethod m : {SpecMethod::kOff, SpecMethod::kNgram, SpecMethod::kSuffix, SpecMethod::kAuto}) {
+  for (const SpecMethod m :
+       {SpecMethod::kOff, SpecMethod::kNgram, SpecMethod::kSuffix, SpecMethod::kModel, SpecMethod::kAuto}) {
     EXPECT_EQ(spec_method(spec_method_name(m)), m);
   }
   EXPECT_FALSE(spec_method("Ngram"));

@@ -27,6 +27,29 @@ class Prompts(CliTest):
         self.assertEqual(self.answer("-p", "abc", *common, stdin=b"ignored"), expected)
         self.assertEqual(self.answer("--prompt=abc", *common), expected)
 
+    def test_a_draft_model_changes_nothing(self):
+        common = ["-p", "abc", "-n", "40", "--temp", "1", "--seed", "5", *ENDLESS]
+        plain = self.answer(*common)
+        other = tiny_gguf.write(self.path("other.gguf"), seed=2)
+        for draft in (self.model, other):
+            for tokens in ("auto", "3"):
+                done = self.run_tiny(*common, "-md", draft, "--spec-num-tokens", tokens)
+                self.assertEqual((done.returncode, done.stdout), (0, plain), done.stderr)
+                if draft == self.model and tokens == "3":
+                    self.assertIn(b"(100.0 %)", done.stderr)
+        done = self.run_tiny(*common, "--draft-model", self.model, "--spec-method", "off")
+        self.assertEqual(done.stdout, plain)
+        self.assertNotIn(b"drafts ", done.stderr)
+
+    def test_a_draft_model_of_other_tokens_is_refused(self):
+        with open(self.model, "rb") as file:
+            other = self.path("other.gguf", file.read().replace(b"<|user|>", b"<|uzer|>", 1))
+        self.refused(1, ["other.gguf", "tiny.gguf", "token 4", "<|uzer|>", "<|user|>"], "run", "-m", self.model, "-p", "a",
+                     "--draft-model", other)
+        self.refused(1, "missing.gguf", "run", "-m", self.model, "-p", "a", "-md", "missing.gguf")
+        self.refused(2, ["--spec-method", "--draft-model"], "run", "-m", self.model, "-p", "a", "--spec-method", "model")
+        self.refused(2, ["--spec-method", "--draft-model"], "serve", "-m", self.model, "--spec-method", "model")
+
     def test_any_bytes_are_a_prompt(self):
         for prompt in [b"-x", b"--raw", b"--", b"[a,b]", b"\xff\xfe\x80", "\u00fc\U0001f600".encode(), b"a b=c", b" "]:
             for raw in ([], ["--raw"]):

@@ -140,6 +140,7 @@ TEST(ApiRequest, TakesExtensionsAndNullAsOff) {
   ASSERT_TRUE(drafted);
   EXPECT_EQ(drafted->request(1).speculative->method, SpecMethod::kSuffix);
   EXPECT_EQ(drafted->request(1).speculative->num_tokens, 9);
+  EXPECT_EQ(complete(R"("speculative":{"method":"model"})")->request(0).speculative->method, SpecMethod::kModel);
   for (const char* m :
        {R"("speculative":{"method":"auto"})", R"("speculative":{"method":"auto","num_tokens":"auto"})"}) {
     ASSERT_TRUE(complete(m)) << m;

@@ -125,7 +125,8 @@ void read_speculative(JsonFields& fields, Request& shared) {
   const std::optional<SpecMethod> method =
       name == nullptr ? std::nullopt : spec_method(std::string_view(name->data(), name->size()));
   if (!method) {
-    return fields.wrong("speculative", "\"off\", or an object with a method (off, ngram, suffix, auto) and num_tokens");
+    return fields.wrong("speculative",
+                        "\"off\", or an object with a method (off, ngram, suffix, model, auto) and num_tokens");
   }
   p.method = *method;
   shared.speculative = p;
