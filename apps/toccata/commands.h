@@ -11,6 +11,7 @@ int tokenize_main(int argc, char** argv);
 int detokenize_main(int argc, char** argv);
 int eval_main(int argc, char** argv);
 int bench_main(int argc, char** argv);
+int simulate_main(int argc, char** argv);
 int plan_main(int argc, char** argv);
 int completion_main(int argc, char** argv);
 

@@ -19,6 +19,8 @@ namespace {
 constexpr const char* kBash = R"sh(# bash completion for toccata; load with: source <(toccata completion bash)
 _toccata() {
   local cur=${COMP_WORDS[COMP_CWORD]} option=${COMP_WORDS[COMP_CWORD-1]} words
+  local help=(toccata "${COMP_WORDS[1]}")
+  case "${COMP_WORDS[*]:1:2}" in simulate\ [a-z]* | "bench serve") help+=("${COMP_WORDS[2]}") ;; esac
   COMPREPLY=()
   if [ "$COMP_CWORD" -eq 1 ] || [ "${COMP_WORDS[1]}" = help ]; then
     words=$(toccata --help 2>/dev/null | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p')
@@ -26,10 +28,13 @@ _toccata() {
     COMPREPLY=($(compgen -W "$words" -- "$cur"))
   elif [ "${COMP_WORDS[1]}" = completion ]; then
     COMPREPLY=($(compgen -W "bash zsh fish" -- "$cur"))
-  elif [[ $cur == -* ]]; then
-    words=$(toccata "${COMP_WORDS[1]}" --help 2>/dev/null | grep -oE -- '--[a-z][a-z0-9-]*' | sort -u)
+  elif [ "${COMP_WORDS[1]}" = simulate ] && [ "$COMP_CWORD" -eq 2 ]; then
+    words=$(toccata simulate --help 2>/dev/null | sed -n '/^Simulations:/,/^$/s/^  \([a-z]*\) .*/\1/p')
     COMPREPLY=($(compgen -W "$words --help" -- "$cur"))
-  elif [[ $option == -* ]] && words=$(toccata "${COMP_WORDS[1]}" --help 2>/dev/null | )sh" CHOICES_OF
+  elif [[ $cur == -* ]]; then
+    words=$("${help[@]}" --help 2>/dev/null | grep -oE -- '--[a-z][a-z0-9-]*' | sort -u)
+    COMPREPLY=($(compgen -W "$words --help" -- "$cur"))
+  elif [[ $option == -* ]] && words=$("${help[@]}" --help 2>/dev/null | )sh" CHOICES_OF
                               R"sh() && [ -n "$words" ]; then
     COMPREPLY=($(compgen -W "$words" -- "$cur"))
   elif [[ $option == -m || $option == --model || ${COMP_WORDS[1]} == inspect ]]; then
@@ -50,16 +55,21 @@ constexpr const char* kZsh = R"sh(#compdef toccata
 _toccata() {
   local -a list
   local option=$words[CURRENT-1]
+  local -a help=(toccata $words[2])
+  [[ $words[2,3] == (simulate\ [a-z]*|bench\ serve) ]] && help+=($words[3])
   if (( CURRENT == 2 )) || [[ $words[2] == help ]]; then
     list=(${(f)"$(toccata --help 2>/dev/null | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\)  *\(.*\)/\1:\2/p')"})
     _describe command list
     (( CURRENT == 2 )) && compadd -- --help --version
   elif [[ $words[2] == completion ]]; then
     compadd bash zsh fish
+  elif [[ $words[2] == simulate ]] && (( CURRENT == 3 )); then
+    list=(${(f)"$(toccata simulate --help 2>/dev/null | sed -n '/^Simulations:/,/^$/s/^  \([a-z]*\)  *\(.*\)/\1:\2/p')"})
+    _describe simulation list
   elif [[ $PREFIX == -* ]]; then
-    list=(${(f)"$(toccata $words[2] --help 2>/dev/null | grep -oE -- '--[a-z][a-z0-9-]*' | sort -u)"})
+    list=(${(f)"$($help --help 2>/dev/null | grep -oE -- '--[a-z][a-z0-9-]*' | sort -u)"})
     compadd -- $list --help
-  elif [[ $option == -* ]] && list=(${(f)"$(toccata $words[2] --help 2>/dev/null | )sh" CHOICES_OF
+  elif [[ $option == -* ]] && list=(${(f)"$($help --help 2>/dev/null | )sh" CHOICES_OF
                              R"sh()"}) && (( $#list )); then
     compadd -- $list
   elif [[ $option == (-m|--model) || $words[2] == inspect ]]; then
@@ -75,22 +85,35 @@ constexpr const char* kFish = R"sh(# fish completion for toccata; load with: toc
 function __toccata_commands
   toccata --help 2>/dev/null | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\)  *\(.*\)/\1\t\2/p'
 end
+function __toccata_help
+  set -l words (commandline -opc)
+  switch "$words[2..3]"
+    case 'simulate *' 'bench serve'
+      toccata $words[2..3] --help 2>/dev/null
+    case '*'
+      toccata $words[2] --help 2>/dev/null
+  end
+end
+function __toccata_simulations
+  toccata simulate --help 2>/dev/null | sed -n '/^Simulations:/,/^$/s/^  \([a-z]*\)  *\(.*\)/\1\t\2/p'
+end
 function __toccata_options
   set -l words (commandline -opc)
-  test (count $words) -gt 1; and toccata $words[2] --help 2>/dev/null | grep -oE -- '--[a-z][a-z0-9-]*' | sort -u
+  test (count $words) -gt 1; and __toccata_help | grep -oE -- '--[a-z][a-z0-9-]*' | sort -u
   echo --help
 end
 function __toccata_choices
   set -l words (commandline -opc)
   test (count $words) -gt 2; or return
   set -l option $words[-1]
-  string match -q -- '-*' $option; and toccata $words[2] --help 2>/dev/null | )sh" CHOICES_OF R"sh(
+  string match -q -- '-*' $option; and __toccata_help | )sh" CHOICES_OF R"sh(
 end
 complete -c toccata -n __fish_use_subcommand -f -a '(__toccata_commands) --help --version'
 complete -c toccata -n '__fish_seen_subcommand_from help' -f -a '(__toccata_commands)'
 complete -c toccata -n 'not __fish_use_subcommand; and count (__toccata_choices) >/dev/null' -f -a '(__toccata_choices)'
 complete -c toccata -n 'not __fish_use_subcommand; and string match -q -- "-*" (commandline -ct)' -f -a '(__toccata_options)'
 complete -c toccata -n '__fish_seen_subcommand_from completion' -f -a 'bash zsh fish'
+complete -c toccata -n '__fish_seen_subcommand_from simulate; and test (count (commandline -opc)) -eq 2' -f -a '(__toccata_simulations)'
 )sh";
 
 constexpr const char* kUsage =

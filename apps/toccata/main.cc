@@ -29,6 +29,7 @@ constexpr Command kCommands[] = {
     {"detokenize", detokenize_main, "token ids to text"},
     {"eval", eval_main, "compare with reference outputs, or measure perplexity"},
     {"bench", bench_main, "prefill and decode speed beside the machine's physical limits"},
+    {"simulate", simulate_main, "watch an optimization at work, on paper or on real models"},
     {"completion", completion_main, "print a completion script for bash, zsh or fish"},
 };
 
@@ -48,6 +49,7 @@ constexpr const char* kGuide =
     "  toccata serve -m model.gguf                           OpenAI API on port 8080\n"
     "  toccata inspect model.gguf                            architecture, tensors, memory plan\n"
     "  toccata bench -m model.gguf -p 512 -n 128             tokens per second\n"
+    "  toccata simulate speculative                          how drafted tokens are kept or corrected\n"
     "  source <(toccata completion bash)                     Tab completes commands and options\n"
     "\n"
     "'toccata COMMAND --help' lists the options of a command; 'toccata --version' shows the\n"
