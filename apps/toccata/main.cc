@@ -49,7 +49,7 @@ constexpr const char* kGuide =
     "  toccata serve -m model.gguf                           OpenAI API on port 8080\n"
     "  toccata inspect model.gguf                            architecture, tensors, memory plan\n"
     "  toccata bench -m model.gguf -p 512 -n 128             tokens per second\n"
-    "  toccata simulate speculative                          how drafted tokens are kept or corrected\n"
+    "  toccata simulate scheduling                           who waits while a long prompt is read\n"
     "  source <(toccata completion bash)                     Tab completes commands and options\n"
     "\n"
     "'toccata COMMAND --help' lists the options of a command; 'toccata --version' shows the\n"

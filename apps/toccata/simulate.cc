@@ -17,6 +17,7 @@ struct Simulation {
 
 constexpr Simulation kSimulations[] = {
     {"speculative", simulate_speculative_main, "how drafted tokens are kept or corrected"},
+    {"scheduling", simulate_scheduling_main, "who waits while prompts are read, whole or in chunks"},
 };
 
 // Completion reads the lines below "Simulations:".

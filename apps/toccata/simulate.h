@@ -6,11 +6,13 @@
 #include <vector>
 
 #include "options.h"
+#include "sim/scheduling.h"
 #include "toccata/result.h"
 
 namespace toccata::cli {
 
 int simulate_speculative_main(int argc, char** argv);
+int simulate_scheduling_main(int argc, char** argv);
 
 // Two real models, the second drafting for the first.
 struct RealOptions {
@@ -21,6 +23,9 @@ struct RealOptions {
   int64_t tokens = 24;       // of the answer, at most
 };
 Status simulate_real(const RealOptions& options);
+
+// What steps of this model cost here, with up to `decodes` decodes; takes some seconds.
+Result<sim::StepCost> measure_costs(const ModelOptions& options, int64_t decodes);
 
 // "0.9,0.5": comma-separated numbers from low to high. Error: kInvalidArgument, says what it must be.
 Result<std::vector<double>> numbers_within(std::string_view text, double low, double high);

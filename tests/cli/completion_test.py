@@ -23,7 +23,7 @@ CASES = [
     (["toccata", "run", "--attention", ""], {"flash", "naive"}, {"model.gguf", "f16"}),
     (["toccata", "serve", "-ctk", ""], {"f16", "bf16", "q8_0"}, {"model.gguf"}),
     (["toccata", "bench", "--cache-type-v", "b"], {"bf16"}, {"f16"}),
-    (["toccata", "simulate", ""], {"speculative"}, {"model.gguf"}),
+    (["toccata", "simulate", ""], {"speculative", "scheduling"}, {"model.gguf"}),
     (["toccata", "simulate", "speculative", "--tr"], {"--trials"}, {"--tokens"}),
     (["toccata", "bench", "serve", "--conc"], {"--concurrency"}, {"--cases"}),
     (["toccata", "completion", ""], {"bash", "zsh", "fish"}, {"model.gguf"}),
