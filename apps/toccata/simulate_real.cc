@@ -9,24 +9,11 @@
 #include "sim/speculative.h"
 #include "simulate.h"
 #include "spec/rejection.h"
+#include "text/tokenizer/same_vocabulary.h"
 #include "text/tokenizer/utf8_runs.h"
 
 namespace toccata::cli {
 namespace {
-
-Status same_vocabulary(const Tokenizer& a, const Tokenizer& b, const std::string& a_path, const std::string& b_path) {
-  const std::string names = "'" + b_path + "' cannot draft for '" + a_path + "': ";
-  if (a.vocab_size() != b.vocab_size()) {
-    return fail(ErrorCode::kInvalidArgument,
-                names + "it has " + std::to_string(b.vocab_size()) + " tokens, not " + std::to_string(a.vocab_size()));
-  }
-  for (int32_t t = 0; t < a.vocab_size(); ++t) {
-    if (a.token_text(t) == b.token_text(t)) continue;
-    return fail(ErrorCode::kInvalidArgument, names + "token " + std::to_string(t) + " is " + quoted(b.token_text(t)) +
-                                                 ", not " + quoted(a.token_text(t)));
-  }
-  return {};
-}
 
 // Two models that continue one text.
 class Pair {
@@ -35,7 +22,8 @@ class Pair {
       : target_(target),
         target_session_(*target.runner, *target.pool),
         draft_session_(*drafter.runner, *drafter.pool),
-        sampler_(params, target.tokenizer->vocab_size()),
+        vocab_(std::min(target.tokenizer->vocab_size(), drafter.tokenizer->vocab_size())),
+        sampler_(params, vocab_),
         text_(std::move(prompt)),
         prompt_(text_.size()) {}
 
@@ -67,8 +55,8 @@ class Pair {
   std::string name(int32_t token) const { return to_valid_utf8(std::string(target_.tokenizer->token_bytes(token))); }
   uint64_t seed() const { return sampler_.params().seed; }
   spec::Distribution distribution(std::span<const float> logits, std::span<const int32_t> history) {
-    const auto vocab = static_cast<size_t>(target_.tokenizer->vocab_size());
-    return spec::Distribution::of(sampler_, logits.first(vocab), history, std::ssize(history), scratch_);
+    return spec::Distribution::of(sampler_, logits.first(static_cast<size_t>(vocab_)), history, std::ssize(history),
+                                  scratch_);
   }
 
   Status draft(int64_t most) {
@@ -143,6 +131,7 @@ class Pair {
 
   LoadedModel& target_;
   Session target_session_, draft_session_;
+  const int32_t vocab_;  // what both have; one table may be longer by padding
   const Sampler sampler_;
   SamplerScratch scratch_;
   std::vector<int32_t> text_;
@@ -172,7 +161,7 @@ Status simulate_real(const RealOptions& o) {
   const Result<std::unique_ptr<LoadedModel>> draft_words = load_text_side(o.draft);
   if (!draft_words) return tl::unexpected(draft_words.error());
   const Tokenizer& tokenizer = *(*words)->tokenizer;
-  if (Status s = same_vocabulary(tokenizer, *(*draft_words)->tokenizer, o.model.path, o.draft); !s) return s;
+  if (Status s = check_same_vocabulary(tokenizer, o.model.path, *(*draft_words)->tokenizer, o.draft); !s) return s;
   const Result<SamplingParams> params = resolve_sampling(o.sampling, tokenizer.vocab_size());
   if (!params) return tl::unexpected(params.error());
   std::vector<int32_t> prompt = tokenizer.encode(o.prompt, {.parse_special = false, .add_special = true});
