@@ -44,7 +44,7 @@ function(toccata_test name)
     set(labels LABELS threads)
     add_dependencies(thread_tests ${name})
   endif()
-  gtest_discover_tests(${name} TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 300 PROPERTIES TIMEOUT 900 ${labels})
+  gtest_discover_tests(${name} NO_PRETTY_VALUES TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 300 PROPERTIES TIMEOUT 900 ${labels})
 endfunction()
 
 function(toccata_module name)
