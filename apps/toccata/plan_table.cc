@@ -71,7 +71,7 @@ PlanRow plan_row(const model::ModelConfig& config, const WeightFacts& weights, c
   row.k = question.k;
   row.v = question.v;
   row.bytes_per_token = layout.bytes_per_token();
-  row.blocks = static_cast<int64_t>(question.memory / (uint64_t{row.bytes_per_token} * kernels::kKvBlock));
+  row.blocks = static_cast<int64_t>(question.memory / layout.pool_block_bytes());
   row.held = question.context;
   row.sequences = row.blocks / ((row.held + kernels::kKvBlock - 1) / kernels::kKvBlock);
   const double keys = keys_seen(config, row.held);

@@ -80,7 +80,7 @@ class Core {
   void fail_step(const sched::Plan& plan, const Error& error);
 
   uint64_t block_bytes() const {  // in all layers
-    return static_cast<uint64_t>(parts_.pool->layout().bytes_per_token()) * static_cast<uint64_t>(kernels::kKvBlock);
+    return parts_.pool->layout().pool_block_bytes();
   }
 
   Parts parts_;

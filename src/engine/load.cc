@@ -43,7 +43,7 @@ Result<DType> cache_type(const std::string& name, const char* which) {
 Result<int64_t> pool_blocks(const EngineOptions& o, const kv::Layout& layout, int64_t model_context,
                             const kv::CachePlan& plan, uint64_t draft_bytes, int64_t& context) {
   // Each block with one of the draft model's.
-  const uint64_t block_bytes = uint64_t{layout.bytes_per_token()} * static_cast<uint64_t>(kBlock) + draft_bytes;
+  const uint64_t block_bytes = layout.pool_block_bytes() + draft_bytes;
   const uint64_t memory = o.kv_memory > 0 ? o.kv_memory : available_memory() / 2;
   const int64_t wanted = o.context > 0 ? o.context : model_context;
   const int64_t longest = plan.endless && o.context == 0 ? kv::kMostPositions : wanted;

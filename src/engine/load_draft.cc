@@ -32,9 +32,7 @@ Result<DraftModel> load_draft(const DraftOptions& o, const Tokenizer& target, in
   return model;
 }
 
-uint64_t draft_block_bytes(const DraftModel& model) {
-  return uint64_t{model.runner->kv_layout().bytes_per_token()} * static_cast<uint64_t>(kernels::kKvBlock);
-}
+uint64_t draft_block_bytes(const DraftModel& model) { return model.runner->kv_layout().pool_block_bytes(); }
 
 Result<std::unique_ptr<spec::PacedDrafter>> start_draft(DraftModel model, int64_t blocks, int64_t requests) {
   const int64_t longest = (model.runner->config().context_length + kernels::kKvBlock - 1) / kernels::kKvBlock;

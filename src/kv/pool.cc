@@ -54,6 +54,14 @@ size_t Layout::bytes_per_token() const {
   if (plain > 0) bytes += of(f16_layers.front()).block_bytes() / block * plain;
   return bytes;
 }
+size_t Layout::pool_block_bytes() const {
+  // A head's part of consecutive blocks must not fall into the same sets of a cache, whose ways are a power of two: for
+  // an odd number of 4 KiB pages it visits all of them. Small blocks, where that would cost much, are left.
+  constexpr size_t kLine = 64, kPage = 4096, kWorthwhile = 64 * kPage;
+  const size_t bytes = bytes_per_token() * static_cast<size_t>(kernels::kKvBlock);
+  if (bytes < kWorthwhile) return (bytes + kLine - 1) / kLine * kLine;
+  return ((bytes + kPage - 1) / kPage | 1) * kPage;
+}
 Layout Layout::of(int layer) const {
   Layout one{1, kv_heads, head_dim, k_type, v_type, {}};
   if (std::binary_search(f16_layers.begin(), f16_layers.end(), layer)) one.k_type = one.v_type = DType::kF16;
@@ -65,20 +73,21 @@ Result<Pool> Pool::create(const Layout& layout, int64_t blocks) {
   Pool pool;
   pool.layout_ = layout;
   pool.capacity_ = blocks;
+  pool.stride_ = layout.pool_block_bytes();  // at most 2^16 layers of 2^16 heads of 2^17 bytes, and 2^13
+  size_t bytes;
+  if (__builtin_mul_overflow(pool.stride_, static_cast<size_t>(blocks), &bytes)) {
+    return fail(ErrorCode::kInvalidArgument,
+                "a KV cache of " + std::to_string(blocks) + " blocks is beyond the address space");
+  }
+  Result<AlignedBuffer> memory = AlignedBuffer::allocate(bytes);
+  if (!memory) return tl::unexpected(memory.error());
+  pool.memory_ = std::move(*memory);
   try {
+    size_t offset = 0;
     for (int i = 0; i < layout.layers; ++i) {
-      Layer layer{layout.of(i), 0, 0, {}};
-      layer.head_bytes = layer.layout.head_bytes();
-      layer.block_bytes = layer.layout.block_bytes();  // at most 2^16 heads of 2^17 bytes
-      size_t bytes;
-      if (__builtin_mul_overflow(layer.block_bytes, static_cast<size_t>(blocks), &bytes)) {
-        return fail(ErrorCode::kInvalidArgument,
-                    "a KV cache of " + std::to_string(blocks) + " blocks is beyond the address space");
-      }
-      Result<AlignedBuffer> memory = AlignedBuffer::allocate(bytes);
-      if (!memory) return tl::unexpected(memory.error());
-      layer.memory = std::move(*memory);
-      pool.layers_.push_back(std::move(layer));
+      const Layout one = layout.of(i);
+      pool.layers_.push_back({one, offset, one.head_bytes()});
+      offset += one.block_bytes();
     }
     pool.references_.assign(static_cast<size_t>(blocks), 0);
     pool.free_.resize(static_cast<size_t>(blocks));
@@ -113,9 +122,7 @@ void Pool::release(BlockId block) {
 
 void Pool::copy(BlockId from, BlockId to) {
   TOCCATA_CHECK(reference(from) > 0 && reference(to) == 1);
-  for (int layer = 0; layer < layout_.layers; ++layer) {
-    std::memcpy(head(layer, to, 0), head(layer, from, 0), layers_[static_cast<size_t>(layer)].block_bytes);
-  }
+  std::memcpy(head(0, to, 0), head(0, from, 0), stride_);
 }
 
 }  // namespace toccata::kv

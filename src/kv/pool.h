@@ -35,8 +35,9 @@ struct Layout {
   size_t k_bytes() const;
   size_t v_bytes() const;
   size_t head_bytes() const { return k_bytes() + v_bytes(); }
-  size_t block_bytes() const;      // of one block in one layer
-  size_t bytes_per_token() const;  // over all layers
+  size_t block_bytes() const;       // of one block in one layer
+  size_t bytes_per_token() const;   // over all layers
+  size_t pool_block_bytes() const;  // of one block in the pool: over all layers, and what keeps blocks apart
 };
 
 class Pool {
@@ -58,17 +59,21 @@ class Pool {
 
   std::byte* head(int layer, BlockId block, int kv_head) const {
     const Layer& l = layers_[static_cast<size_t>(layer)];
-    return l.memory.data() + static_cast<size_t>(block) * l.block_bytes + static_cast<size_t>(kv_head) * l.head_bytes;
+    return memory_.data() + static_cast<size_t>(block) * stride_ + l.offset +
+           static_cast<size_t>(kv_head) * l.head_bytes;
   }
 
  private:
   struct Layer {
     Layout layout;
-    size_t block_bytes = 0, head_bytes = 0;
-    AlignedBuffer memory;
+    size_t offset = 0, head_bytes = 0;  // within a block; of a head
   };
   Layout layout_;
   int64_t capacity_ = 0;
+  size_t stride_ = 0;
+  // A block lies together with all its layers: a growing cache enters one huge page after the other, not one of each
+  // layer in the same step (30 x 2 MiB to clear took SmolLM2 a pause of 200 ms).
+  AlignedBuffer memory_;
   std::vector<Layer> layers_;
   std::vector<BlockId> free_;
   int32_t& reference(BlockId block);  // aborts unless the block is in use

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <set>
 
@@ -35,7 +37,7 @@ TEST(KvPool, LaysOutHeadsAsContiguousRuns) {
   for (int l = 0; l < 3; ++l) {
     const size_t size = layers->layout(l).block_bytes();
     EXPECT_EQ(0, std::memcmp(layers->head(l, to, 0), layers->head(l, from, 0), size)) << l;
-    EXPECT_NE(*layers->head(l, 2, 0), std::byte(7 + l));  // nothing beyond
+    EXPECT_NE(*layers->head(l, 2, 0), std::byte(7 + l)) << "beyond the block";
   }
   for (int dim = 8; dim <= 512; dim += 8) {
     for (const CacheType& t : kCacheTypes) {
@@ -46,11 +48,30 @@ TEST(KvPool, LaysOutHeadsAsContiguousRuns) {
   Result<Pool> pool = Pool::create(layout, 5);
   ASSERT_TRUE(pool.has_value());
   EXPECT_EQ(pool->head(1, 2, 1) - pool->head(1, 2, 0), static_cast<ptrdiff_t>(layout.head_bytes()));
-  EXPECT_EQ(pool->head(1, 3, 0) - pool->head(1, 2, 0), static_cast<ptrdiff_t>(layout.block_bytes()));
   EXPECT_EQ(reinterpret_cast<uintptr_t>(pool->head(2, 4, 1)) % 64, 0u);
-  for (int l = 0; l < 3; ++l) std::memset(pool->head(l, 0, 0), l, 5 * layout.block_bytes());
-  EXPECT_EQ(*pool->head(0, 4, 1), std::byte{0});
-  EXPECT_EQ(*pool->head(2, 0, 0), std::byte{2});
+}
+
+TEST(KvPool, EveryBlockLiesTogetherAndApartFromOthers) {
+  for (const Layout& layout :
+       {Layout{3, 2, 64, DType::kF16, DType::kF32}, Layout{30, 3, 64, DType::kF16, DType::kF16},
+        Layout{16, 8, 64, DType::kF16, DType::kF16}, Layout{24, 2, 64, DType::kQ8_0, DType::kQ4_0, {0, 5}}}) {
+    const size_t stride = layout.pool_block_bytes(), data = layout.bytes_per_token() * 32;
+    EXPECT_GE(stride, data);
+    EXPECT_LE(stride, data + std::max<size_t>(64, data / 32));
+    EXPECT_TRUE(data < 262144 || stride / 4096 % 2 == 1) << stride;
+    Result<Pool> pool = Pool::create(layout, 3);
+    ASSERT_TRUE(pool.has_value());
+    std::byte* begin = pool->head(0, 0, 0);
+    for (BlockId block = 0; block < 3; ++block) {
+      std::byte* next = begin + static_cast<size_t>(block) * stride;  // of what the heads before leave free
+      for (int layer = 0; layer < layout.layers; ++layer) {
+        for (int head = 0; head < layout.kv_heads; ++head) {
+          ASSERT_EQ(pool->head(layer, block, head), next) << layer << " " << block << " " << head;
+          next += pool->layout(layer).head_bytes();
+        }
+      }
+    }
+  }
 }
 
 TEST(KvPool, HandsOutEachBlockOnce) {
@@ -97,9 +118,10 @@ TEST(KvPool, RefusesWhatItCannotHold) {
   EXPECT_NE(code({2, 2, 520, DType::kF16, DType::kF16}, 1), "");
   EXPECT_NE(code({2, 0, 64, DType::kF16, DType::kF16}, 1), "");
   EXPECT_NE(code({0, 2, 64, DType::kF16, DType::kF16}, 1), "");
-  const Result<Pool> huge = Pool::create({1, 65536, 512, DType::kF32, DType::kF32}, 2147483647);
+  const Result<Pool> huge = Pool::create({1, 32768, 512, DType::kF32, DType::kF32}, 2147483647);
   ASSERT_FALSE(huge.has_value());
   EXPECT_EQ(huge.error().code, ErrorCode::kResourceExhausted);
+  EXPECT_NE(code({65536, 65536, 512, DType::kF32, DType::kF32}, 2147483647), "");  // beyond 64 bits
 }
 
 }  // namespace
