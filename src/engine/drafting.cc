@@ -107,7 +107,8 @@ bool Drafting::another(const spec::Job& job, int64_t requests) {
   const auto found = std::find_if(jobs_.begin(), jobs_.end(), [&job](const spec::Job& j) { return &j == &job; });
   const spec::RequestState& state = asked_[static_cast<size_t>(found - jobs_.begin())]->speculation;
   const double next = controller_.acceptance(state, spec::kModelSource);
-  return pacing_.worth(controller_.right(state, spec::kModelSource) * next, requests, costs_);
+  return pacing_.worth(std::ssize(job.draft->tokens), controller_.right(state, spec::kModelSource) * next, requests,
+                       costs_);
 }
 
 void Drafting::propose(std::span<Sequence* const> decoding, const sched::CostModel& cost, int64_t most_rows) {

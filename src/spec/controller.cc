@@ -13,8 +13,8 @@ constexpr double kGuessWeight = 4.0;
 constexpr double kGuess[kGrades] = {0.3, 0.35, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85};  // before anything was observed
 constexpr double kGuessOverall = 0.7;
 constexpr double kWorth = 1.03;       // gain that a draft must promise: estimates err, and the highest err upwards
-constexpr double kUnknownRow = 0.03;  // of a plain step, what a drafted row seems to cost before it was tried: little,
-                                      // for one step tells
+constexpr double kUnknownRow = 0.03;  // of a plain step, what a drafted row seems to cost at most before it was tried:
+                                      // little, for one step tells
 constexpr double kFollow = 0.15;      // of a new error in the correction
 constexpr double kFade = 0.01;        // of a correction, per step
 constexpr double kMostCorrection = 4.0;  // either way
@@ -78,7 +78,8 @@ double Controller::gains_of(const RequestState& state, size_t source, std::vecto
 double Controller::corrected(int64_t requests, int64_t drafted, const Seconds& seconds) const {
   const double plain = correction_[range_of(requests)], mine = correction_[range_of(requests + drafted)];
   if (drafted > 0 && mine == 0) {
-    return seconds(0) * (plain > 0 ? plain : 1.0) * (1.0 + kUnknownRow * static_cast<double>(drafted));
+    const double tried = seconds(0) * (1.0 + kUnknownRow * static_cast<double>(drafted));
+    return (plain > 0 ? plain : 1.0) * std::min(tried, seconds(drafted));
   }
   return seconds(drafted) * (mine > 0 ? mine : 1.0);
 }

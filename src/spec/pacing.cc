@@ -13,31 +13,51 @@ constexpr int64_t kTried = 2;          // tokens
 
 }  // namespace
 
-// Sets what each candidate would draft. The result is the best step's tokens per second.
+// The best step of drafts of at most `deepest` tokens: rows in order of their probability, as many as pay.
+Pacing::Best Pacing::best_of(int64_t deepest, int64_t requests) const {
+  std::array<size_t, SpeculationParams::kMostTokens> drafting{};
+  double tokens = static_cast<double>(requests), drafter = 0;
+  Best best{0, 0, deepest};
+  size_t rows = 0;
+  for (const Row& row : rows_) {
+    if (row.depth >= deepest) continue;
+    if (++rows >= step_.size()) break;
+    size_t& beside = drafting[static_cast<size_t>(row.depth)];
+    drafter += token_[beside + 1] - token_[beside];
+    ++beside;
+    tokens += row.right;
+    const double rate = tokens / (step_[rows] + drafter);
+    if (rate > best.rate) best = {rate, rows, deepest};
+  }
+  return best;
+}
+
+// Sets what each candidate would draft. The result is the best step's tokens per second. A further token of few drafts
+// takes nearly as long as one of all of them, so it is not enough to go by probability: short drafts of all are
+// compared with long ones of the best.
 double Pacing::best_rate(std::span<Candidate> candidates, int64_t requests, const Costs& costs, int64_t most_rows) {
   rows_.clear();
   for (size_t c = 0; c < candidates.size(); ++c) {
     double right = 1;
-    for (int64_t i = 0; i < candidates[c].most; ++i) rows_.push_back({right *= candidates[c].acceptance, c});
+    for (int64_t i = 0; i < candidates[c].most; ++i) rows_.push_back({right *= candidates[c].acceptance, c, i});
   }
   std::stable_sort(rows_.begin(), rows_.end(), [](const Row& a, const Row& b) { return a.right > b.right; });
-  std::vector<int64_t> length(candidates.size(), 0);
-  std::array<int64_t, SpeculationParams::kMostTokens + 1> drafting{};
-  double tokens = static_cast<double>(requests), drafter = 0, best = 0;
-  size_t best_rows = 0;
-  for (size_t n = 0; n < rows_.size() && static_cast<int64_t>(n) < most_rows; ++n) {
-    tokens += rows_[n].right;
-    int64_t& beside = drafting[static_cast<size_t>(length[rows_[n].candidate]++)];
-    drafter += costs.token(beside + 1) - (beside > 0 ? costs.token(beside) : 0.0);
-    ++beside;
-    const double rate = tokens / (costs.step(static_cast<int64_t>(n) + 1) + drafter);
-    if (rate <= best) continue;
-    best = rate;
-    best_rows = n + 1;
+  step_.clear();
+  for (int64_t n = 0; n <= std::min(most_rows, std::ssize(rows_)); ++n) step_.push_back(costs.step(n));
+  token_.assign(1, 0.0);
+  for (size_t n = 1; n <= candidates.size(); ++n) token_.push_back(costs.token(static_cast<int64_t>(n)));
+  Best best;
+  for (int64_t deepest = 1; deepest <= SpeculationParams::kMostTokens; deepest += 1 + deepest / 4) {
+    const Best now = best_of(deepest, requests);
+    if (now.rate > best.rate) best = now;
   }
   for (Candidate& c : candidates) c.tokens = 0;
-  for (size_t n = 0; n < best_rows; ++n) ++candidates[rows_[n].candidate].tokens;
-  return best;
+  for (const Row& row : rows_) {
+    if (row.depth >= best.deepest) continue;
+    if (best.rows-- == 0) break;
+    ++candidates[row.candidate].tokens;
+  }
+  return best.rate;
 }
 
 void Pacing::invite(std::span<Candidate> candidates, int64_t requests, const Costs& costs, double otherwise,
@@ -56,7 +76,8 @@ void Pacing::invite(std::span<Candidate> candidates, int64_t requests, const Cos
     const double gain = plain * (1.0 - otherwise / best) / static_cast<double>(invited);
     for (Candidate& c : candidates) c.invited = c.tokens > 0 && c.reading < gain * c.left;
   }
-  if (std::any_of(candidates.begin(), candidates.end(), [](const Candidate& c) { return c.invited; })) return;
+  rows_left_ = most_rows - std::count_if(candidates.begin(), candidates.end(), [](auto& c) { return c.invited; });
+  if (rows_left_ < most_rows) return;
   saved_ = std::min(kMostSaved, saved_ + kTrying * plain);
   try_one(candidates, costs);
 }
@@ -74,10 +95,12 @@ void Pacing::try_one(std::span<Candidate> candidates, const Costs& costs) {
   cheapest->tokens = std::min(kTried, cheapest->most);
 }
 
-bool Pacing::worth(double right, int64_t going, const Costs& costs) const {
-  if (trying_) return true;
+bool Pacing::worth(int64_t drafted, double right, int64_t going, const Costs& costs) {
+  if (rows_left_ < 1 || (trying_ && drafted >= kTried)) return false;
   const double row = costs.step(2) - costs.step(1);
-  return right > rate_ * (costs.token(going) / static_cast<double>(going) + std::max(0.0, row));
+  if (!trying_ && right <= rate_ * (costs.token(going) / static_cast<double>(going) + std::max(0.0, row))) return false;
+  --rows_left_;
+  return true;
 }
 
 }  // namespace toccata::spec

@@ -39,21 +39,31 @@ class Pacing {
   // `otherwise`: tokens per second of the best step without the drafter, which has `requests` decodes.
   void invite(std::span<Candidate> candidates, int64_t requests, const Costs& costs, double otherwise,
               int64_t most_rows);
-  // After invite(): whether a token that is right with this probability is worth its time, as one of `going` drafts.
-  bool worth(double right, int64_t going, const Costs& costs) const;
+  // After invite(): whether a token behind `drafted` ones, which is right with this probability, is worth its time, as
+  // one of `going` drafts. All of them together do not get more than the step verifies.
+  bool worth(int64_t drafted, double right, int64_t going, const Costs& costs);
 
  private:
   struct Row {
     double right;
     size_t candidate;
+    int64_t depth;
   };
+  struct Best {
+    double rate = 0;
+    size_t rows = 0;
+    int64_t deepest = 0;
+  };
+  Best best_of(int64_t deepest, int64_t requests) const;
   double best_rate(std::span<Candidate> candidates, int64_t requests, const Costs& costs, int64_t most_rows);
   void try_one(std::span<Candidate> candidates, const Costs& costs);
 
   double rate_ = 0;   // tokens per second that the step is planned for
   double saved_ = 0;  // seconds, for trying
   bool trying_ = false;
+  int64_t rows_left_ = 0;  // that the step can verify
   std::vector<Row> rows_;
+  std::vector<double> step_, token_;  // seconds by rows and by drafts
 };
 
 }  // namespace toccata::spec
