@@ -83,8 +83,8 @@ Status check(std::span<const SimRequest> requests, int64_t kv_blocks) {
 }  // namespace
 
 StepCost StepCost::of(const sched::CostModel& model) {
-  const auto at = [&model](int64_t prefill, double prefill_keys, int64_t decodes, double decode_keys) {
-    return model.predict({prefill, prefill_keys, decodes, 0, decode_keys});
+  const auto at = [&model](int64_t tokens, double keys, int64_t decodes, double their_keys) {
+    return model.predict({tokens, keys, decodes, 0, their_keys});
   };
   StepCost c;
   c.base = at(0, 0, 0, 0);
