@@ -59,7 +59,7 @@ class ThreadedEngine final : public Engine {
   EngineStats stats() const override {
     const std::lock_guard lock(mutex_);
     EngineStats s = stats_;
-    s.waiting += static_cast<int64_t>(inbox_.arrivals.size());
+    s.waiting += static_cast<int64_t>(inbox_.arrivals.size()) + in_hand_;
     s.waiting_tokens = queued_tokens_;
     s.draining = draining_;
     return s;
@@ -105,6 +105,7 @@ class ThreadedEngine final : public Engine {
     std::unique_lock lock(mutex_);
     if (core_->idle()) wake_.wait(lock, [this] { return stop_ || !inbox_.empty(); });
     std::swap(taken, inbox_);
+    in_hand_ = std::ssize(taken.arrivals);
     return !stop_;
   }
 
@@ -117,6 +118,7 @@ class ThreadedEngine final : public Engine {
       queued_.erase(found);
     }
     core_->fill(stats_);
+    in_hand_ = 0;
   }
 
   const std::unique_ptr<Core> core_;
@@ -125,6 +127,7 @@ class ThreadedEngine final : public Engine {
   std::condition_variable wake_;
   // All below: under mutex_.
   Inbox inbox_;
+  int64_t in_hand_ = 0;  // arrivals that were taken from the inbox, but are not in stats_ yet
   bool stop_ = false, draining_ = false;
   RequestId last_id_ = 0;
   std::unordered_map<RequestId, int64_t> queued_;  // submitted and not begun; tokens of the prompt
