@@ -7,15 +7,11 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "engine/calibrate.h"
+#include "engine/draw_rows.h"
 #include "sampling/candidates.h"
 #include "spec/verify.h"
 
 namespace toccata::engine {
-namespace {
-
-constexpr int64_t kWorthThreads = 1 << 14;  // logits of a step from which waking the threads pays
-
-}  // namespace
 
 Core::Core(Parts parts)
     : parts_(std::move(parts)),
@@ -223,18 +219,8 @@ void Core::evaluate(Row& row, SamplerScratch& scratch) const {
 }
 
 void Core::draw() {
-  const int64_t n = std::ssize(rows_);
-  ThreadPool* threads = parts_.runner->threads();
-  if (!threads || n < 2 || n * parts_.info.vocab < kWorthThreads) {
-    for (Row& row : rows_) evaluate(row, scratch_.front());
-    return;
-  }
-  threads->run([&](Team& team) {
-    team.parallel_for(n, 1, [&](int64_t begin, int64_t end) {
-      SamplerScratch& scratch = scratch_[static_cast<size_t>(team.rank())];
-      for (int64_t i = begin; i < end; ++i) evaluate(rows_[static_cast<size_t>(i)], scratch);
-    });
-  });
+  draw_rows(parts_.runner->threads(), std::ssize(rows_), parts_.info.vocab, scratch_,
+            [this](int64_t i, SamplerScratch& scratch) { evaluate(rows_[static_cast<size_t>(i)], scratch); });
 }
 
 void Core::deliver(double now) {

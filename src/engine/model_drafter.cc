@@ -7,12 +7,12 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "engine/calibrate.h"
+#include "engine/draw_rows.h"
 
 namespace toccata::engine {
 namespace {
 
 constexpr int64_t kBlock = kv::PrefixCache::kBlock;
-constexpr int64_t kWorthThreads = 1 << 14;  // logits from which waking the threads pays
 // The model's own probability of a drafted token from which on it has the grade 1, 2, ...
 constexpr float kSure[spec::kGrades - 1] = {0.2f, 0.35f, 0.5f, 0.65f, 0.8f, 0.9f, 0.97f};
 
@@ -249,17 +249,7 @@ void ModelDrafter::draw() {
     drawn_[static_cast<size_t>(i)] = g.state->sampler.sample({row, static_cast<size_t>(model_.vocab)}, g.state->tokens,
                                                              std::ssize(g.state->tokens), scratch);
   };
-  const int64_t n = std::ssize(going_);
-  ThreadPool* threads = model_.runner->threads();
-  if (!threads || n < 2 || n * model_.vocab < kWorthThreads) {
-    for (int64_t i = 0; i < n; ++i) draw_one(i, scratch_.front());
-  } else {
-    threads->run([&](Team& team) {
-      team.parallel_for(n, 1, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) draw_one(i, scratch_[static_cast<size_t>(team.rank())]);
-      });
-    });
-  }
+  draw_rows(model_.runner->threads(), std::ssize(going_), model_.vocab, scratch_, draw_one);
   for (size_t i = 0; i < going_.size(); ++i) going_[i].job->draft->add(drawn_[i].token, grade_of(drawn_[i].logprob));
 }
 

@@ -7,17 +7,12 @@
 
 #include <gtest/gtest.h>
 
+#include "sampling/testing.h"
+
 namespace toccata {
 namespace {
 
-SamplingParams plain() {
-  SamplingParams p;
-  p.temperature = 1;
-  p.top_k = 0;
-  p.top_p = 1;
-  p.min_p = 0;
-  return p;
-}
+using test::plain_sampling;
 
 std::vector<float> random_row(size_t n, unsigned seed) {
   std::mt19937 gen(seed);
@@ -98,7 +93,7 @@ TEST(Bias, AddsBeforePenalties) {
 }
 
 TEST(Select, TopKIsTheKBestWithTiesToLowIds) {
-  SamplingParams p = plain();
+  SamplingParams p = plain_sampling();
   p.top_k = 3;
   EXPECT_EQ(tokens(select(p, {1, 2, 2, 2, 2, 0})), (std::set<int32_t>{1, 2, 3}));
   for (unsigned seed = 0; seed < 20; ++seed) {
@@ -115,7 +110,7 @@ TEST(Select, TopKIsTheKBestWithTiesToLowIds) {
 TEST(Select, TopPIsTheSmallestSetThatHoldsItsMass) {
   for (unsigned seed = 0; seed < 30; ++seed) {
     const std::vector<float> row = random_row(1000, seed);
-    SamplingParams p = plain();
+    SamplingParams p = plain_sampling();
     p.temperature = 0.5f + 0.3f * static_cast<float>(seed);
     p.top_p = 0.03f * static_cast<float>(seed + 1);
     const std::vector<double> prob = softmax(row, static_cast<double>(p.temperature));
@@ -139,7 +134,7 @@ TEST(Select, TopPIsTheSmallestSetThatHoldsItsMass) {
 TEST(Select, MinPIsRelativeToTheBest) {
   for (const bool with_top_p : {false, true}) {
     const std::vector<float> row = random_row(1000, 5);
-    SamplingParams p = plain();
+    SamplingParams p = plain_sampling();
     p.min_p = 0.02f;
     if (with_top_p) p.top_p = 0.99999f;  // the path that weighs every token
     const std::vector<double> prob = softmax(row, 1.0);
@@ -151,7 +146,7 @@ TEST(Select, MinPIsRelativeToTheBest) {
     EXPECT_GT(expected.size(), 3u);
     EXPECT_EQ(tokens(select(p, row)), expected);
   }
-  SamplingParams p = plain();
+  SamplingParams p = plain_sampling();
   p.min_p = 1.0f;
   EXPECT_EQ(tokens(select(p, {1, 3, 3, 0})), (std::set<int32_t>{1, 2}));
 }
@@ -159,7 +154,7 @@ TEST(Select, MinPIsRelativeToTheBest) {
 TEST(Select, TypicalKeepsTokensNearTheEntropy) {
   for (unsigned seed = 0; seed < 20; ++seed) {
     const std::vector<float> row = random_row(400, seed);
-    SamplingParams p = plain();
+    SamplingParams p = plain_sampling();
     p.typical_p = 0.04f * static_cast<float>(seed + 1);
     const std::vector<double> prob = softmax(row, 1.0);
     double entropy = 0;
@@ -180,7 +175,7 @@ TEST(Select, TypicalKeepsTokensNearTheEntropy) {
 }
 
 TEST(Select, NonFiniteLogits) {
-  SamplingParams p = plain();
+  SamplingParams p = plain_sampling();
   EXPECT_TRUE(select(p, {-INFINITY, NAN, -INFINITY}).empty());
   EXPECT_EQ(tokens(select(p, {1, NAN, -INFINITY, 2})), (std::set<int32_t>{0, 3}));
   EXPECT_EQ(tokens(select(p, {1, INFINITY, NAN, INFINITY})), (std::set<int32_t>{1, 3}));
@@ -190,7 +185,7 @@ TEST(Select, NonFiniteLogits) {
 }
 
 TEST(Select, TinyTemperatureIsGreedyWithoutNan) {
-  SamplingParams p = plain();
+  SamplingParams p = plain_sampling();
   p.temperature = 1e-38f;
   EXPECT_EQ(tokens(select(p, {1, 1.5f, 1.25f})), (std::set<int32_t>{1}));
   p.top_k = 2;
@@ -202,7 +197,7 @@ TEST(Select, WeightsAreSharesOfTheBest) {
   const std::vector<double> prob = softmax(row, 0.7);
   const double best = *std::max_element(prob.begin(), prob.end());
   for (const int kind : {0, 1, 2, 3, 4}) {
-    SamplingParams p = plain();
+    SamplingParams p = plain_sampling();
     p.temperature = 0.7f;
     if (kind == 1) p.top_k = 20;
     if (kind == 2) p.top_p = 0.7f;

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "base/rng.h"
+#include "sampling/testing.h"
 
 namespace toccata::spec {
 namespace {
@@ -16,14 +17,7 @@ constexpr int32_t kVocab = 6;
 constexpr int kSamples = 100'000;
 using Text = std::vector<int32_t>;
 
-SamplingParams plain() {
-  SamplingParams p;
-  p.temperature = 1;
-  p.top_k = 0;
-  p.top_p = 1;
-  p.min_p = 0;
-  return p;
-}
+using test::plain_sampling;
 
 // A tiny model: logits that are a function of the two latest tokens.
 class Toy {
@@ -150,46 +144,46 @@ Drafting certain(const Text& tokens) {
 }
 
 TEST(Rejection, DraftsLikeTheTarget) {
-  const Toy target(1, 4, plain());
+  const Toy target(1, 4, plain_sampling());
   expect_lossless(target, chain(target, 3));
 }
 
 TEST(Rejection, DraftsUnlikeTheTarget) {
-  const Toy target(1, 4, plain()), drafter(2, 6, plain());
+  const Toy target(1, 4, plain_sampling()), drafter(2, 6, plain_sampling());
   for (const int k : {1, 2, 4}) expect_lossless(target, chain(drafter, k));
 }
 
 TEST(Rejection, DisjointTokens) {
-  Toy target(3, 4, plain()), drafter(4, 4, plain());
+  Toy target(3, 4, plain_sampling()), drafter(4, 4, plain_sampling());
   for (const int32_t t : {0, 1, 2}) target.fixed[t] = -INFINITY;
   for (const int32_t t : {3, 4, 5}) drafter.fixed[t] = -INFINITY;
   expect_lossless(target, chain(drafter, 2));
 }
 
 TEST(Rejection, OneHotTarget) {
-  SamplingParams greedy = plain();
+  SamplingParams greedy = plain_sampling();
   greedy.temperature = 0;
-  const Toy target(5, 4, greedy), drafter(6, 2, plain());
+  const Toy target(5, 4, greedy), drafter(6, 2, plain_sampling());
   expect_lossless(target, chain(drafter, 3));
 }
 
 TEST(Rejection, OneHotDrafts) {
-  SamplingParams greedy = plain();
+  SamplingParams greedy = plain_sampling();
   greedy.temperature = 0;
-  const Toy target(7, 3, plain()), drafter(7, 3, greedy);
+  const Toy target(7, 3, plain_sampling()), drafter(7, 3, greedy);
   expect_lossless(target, chain(drafter, 3));
   expect_lossless(target, certain({2, 2, 5}));
 }
 
 TEST(Rejection, DraftsThatMissTokensOfTheTarget) {
-  SamplingParams few = plain();
+  SamplingParams few = plain_sampling();
   few.top_k = 2;
-  const Toy target(8, 3, plain()), drafter(9, 3, few);
+  const Toy target(8, 3, plain_sampling()), drafter(9, 3, few);
   expect_lossless(target, chain(drafter, 2));
 }
 
 TEST(Rejection, TemperatureAndTopP) {
-  SamplingParams p = plain(), q = plain();
+  SamplingParams p = plain_sampling(), q = plain_sampling();
   p.temperature = 0.7f;
   p.top_p = 0.9f;
   q.temperature = 1.3f;
@@ -202,20 +196,20 @@ TEST(Rejection, TemperatureAndTopP) {
 
 // Here p of each row depends on the tokens drafted before it.
 TEST(Rejection, PenaltiesAndBias) {
-  SamplingParams p = plain();
+  SamplingParams p = plain_sampling();
   p.repetition_penalty = 1.5f;
   p.presence_penalty = 0.8f;
   p.frequency_penalty = 0.5f;
   p.penalty_last_n = -1;
   p.logit_bias = {{1, 1.0f}, {4, -INFINITY}};
-  const Toy target(11, 3, p), drafter(11, 3, plain());
+  const Toy target(11, 3, p), drafter(11, 3, plain_sampling());
   expect_lossless(target, chain(drafter, 3));
   expect_lossless(target, certain({1, 1, 1}));
 }
 
 // Two levels of three siblings each, drawn independently.
 TEST(Rejection, TreesOfIndependentSiblings) {
-  const Toy target(12, 4, plain()), drafter(13, 4, plain());
+  const Toy target(12, 4, plain_sampling()), drafter(13, 4, plain_sampling());
   expect_lossless(target, [&](Text text, const Chance& chance) {
     std::vector<DraftNode> draft;
     const Distribution& first = drafter.next(text);
@@ -232,7 +226,7 @@ TEST(Rejection, TreesOfIndependentSiblings) {
 
 // The second sibling is drawn from what the first one leaves of q.
 TEST(Rejection, TreesWithoutReplacement) {
-  const Toy target(14, 4, plain()), drafter(15, 4, plain());
+  const Toy target(14, 4, plain_sampling()), drafter(15, 4, plain_sampling());
   std::map<std::pair<Text, int32_t>, Distribution> without;
   expect_lossless(target, [&](const Text& text, const Chance& chance) {
     const Distribution& q = drafter.next(text);
@@ -248,7 +242,7 @@ TEST(Rejection, TreesWithoutReplacement) {
 
 // The likeliest tokens of the drafter, a branch behind the first; siblings that no chance chose.
 TEST(Rejection, TreesWithoutChance) {
-  const Toy target(16, 4, plain());
+  const Toy target(16, 4, plain_sampling());
   expect_lossless(target, [](const Text&, const Chance&) {
     return std::vector<DraftNode>{
         {{3, nullptr}, -1}, {{0, nullptr}, -1}, {{3, nullptr}, 0}, {{1, nullptr}, 0}, {{1, nullptr}, 1}};
@@ -257,7 +251,7 @@ TEST(Rejection, TreesWithoutChance) {
 
 // The share of drafts that are kept is the sum of min(p, q), and the counts of a chain's first so many follow from it.
 TEST(Rejection, KeepsAsManyAsTheOverlapSays) {
-  const Toy target(17, 4, plain()), drafter(18, 4, plain());
+  const Toy target(17, 4, plain_sampling()), drafter(18, 4, plain_sampling());
   const Distribution &p = target.next({}), &q = drafter.next({});
   double overlap = 0;
   for (const auto& [token, x] : p.entries()) overlap += std::min(x, q[token]);
@@ -271,7 +265,7 @@ TEST(Rejection, KeepsAsManyAsTheOverlapSays) {
 }
 
 TEST(Rejection, EqualDistributionsAreNeverRejected) {
-  const Toy target(19, 8, plain());
+  const Toy target(19, 8, plain_sampling());
   const Distribution& p = target.next({});
   for (uint64_t seed = 0; seed < 20'000; ++seed) {
     const Proposal proposal{p.draw(rng::uniform(seed, 0, rng::Purpose::kDraft)), &p};
@@ -280,7 +274,7 @@ TEST(Rejection, EqualDistributionsAreNeverRejected) {
 }
 
 TEST(Rejection, DependsOnSeedAndPositionAlone) {
-  const Toy target(20, 1, plain());
+  const Toy target(20, 1, plain_sampling());
   const auto tokens = [&](uint64_t seed, int64_t position) {
     Text drawn;
     for (int64_t i = 0; i < 20; ++i) drawn.push_back(verify({}, target.next({}), seed, position + i).token);
