@@ -4,12 +4,14 @@
 //
 // Each figure is the median of pairs: the work, then at once the limit, on the same threads; the share is the median
 // of the ratios of the pairs, so a drifting machine moves both. Operations are counted for visible keys only: 4
-// head_dim per query, head and key. Bytes are those of K and V, once per step.
+// head_dim per query, head and key. Bytes are those of K and V, once per step. A case with a quantised cache is also
+// run with an f16 one, in turns: "speed of f16" is the median of the ratios of their times.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -56,6 +58,7 @@ const Case kCases[] = {
     {"decode after 16383, 4/1 heads of 256", Method::kFlash, 4, 1, 256, 16383, 1},
     {"decode after 16383, f32, 32/8 heads of 128", Method::kFlash, 32, 8, 128, 16383, 1, 1, 0, DType::kF32},
     {"prefill 512 after 3584, q8_0, 9/3 heads of 64", Method::kFlash, 9, 3, 64, 3584, 512, 1, 0, DType::kQ8_0},
+    {"prefill 512 after 3584, q8_0, 14/2 heads of 64", Method::kFlash, 14, 2, 64, 3584, 512, 1, 0, DType::kQ8_0},
     {"prefill 512 after 3584, q8_0, 32/8 heads of 128", Method::kFlash, 32, 8, 128, 3584, 512, 1, 0, DType::kQ8_0},
     {"prefill 512 after 3584, q8_0, 4/1 heads of 256", Method::kFlash, 4, 1, 256, 3584, 512, 1, 0, DType::kQ8_0},
     {"prefill 512 after 3584, q4_0, 32/8 heads of 128", Method::kFlash, 32, 8, 128, 3584, 512, 1, 0, DType::kQ4_0},
@@ -65,6 +68,8 @@ const Case kCases[] = {
     {"decode after 16383, q8_0, 16/16 heads of 128", Method::kFlash, 16, 16, 128, 16383, 1, 1, 0, DType::kQ8_0},
     {"decode after 16383, q8_0, 4/1 heads of 256", Method::kFlash, 4, 1, 256, 16383, 1, 1, 0, DType::kQ8_0},
     {"decode after 16383, q4_0, 9/3 heads of 64", Method::kFlash, 9, 3, 64, 16383, 1, 1, 0, DType::kQ4_0},
+    {"decode after 16383, q4_0, 14/2 heads of 64", Method::kFlash, 14, 2, 64, 16383, 1, 1, 0, DType::kQ4_0},
+    {"decode after 16383, q4_0, 4/1 heads of 256", Method::kFlash, 4, 1, 256, 16383, 1, 1, 0, DType::kQ4_0},
     {"decode after 16383, q4_0, 32/8 heads of 128", Method::kFlash, 32, 8, 128, 16383, 1, 1, 0, DType::kQ4_0},
     {"decode after 511, 9/3 heads of 64", Method::kFlash, 9, 3, 64, 511, 1},
     {"decode 8 x after 2047, 32/8 heads of 128", Method::kFlash, 32, 8, 128, 2047, 1, 8},
@@ -210,22 +215,35 @@ void report(const Case& c, const kernels::KernelSet& set, ThreadPool& threads, i
   layer.step(threads);
   const double once = seconds([&] { layer.step(threads); });
   const int repeats = static_cast<int>(std::clamp(0.05 / once, 1.0, 1000.0));
-  std::vector<double> rate, limit, share;
+  std::vector<double> rate, limit, share, of_f16;
+  std::unique_ptr<Layer> f16;
+  if (kernels::kv_quantised(c.type)) {
+    Case plain = c;
+    plain.type = DType::kF16;
+    f16 = std::make_unique<Layer>(plain, set, threads.size());
+    f16->step(threads);
+  }
   const bool decode = c.tokens == 1;
   int next = 0;
-  for (int p = 0; p < pairs; ++p) {
+  const auto step_seconds = [&](Layer& of) {
     const double t = seconds([&] {
-                       for (int i = 0; i < repeats; ++i) layer.step(threads);
-                     }) /
-                     repeats;
+      for (int i = 0; i < repeats; ++i) of.step(threads);
+    });
+    return t / repeats;
+  };
+  for (int p = 0; p < pairs; ++p) {
+    const double t = step_seconds(layer);
+    if (f16) of_f16.push_back(step_seconds(*f16) / t);
     rate.push_back((decode ? layer.bytes() : layer.operations()) / t);
     limit.push_back(decode ? read_peak(threads, peak, layer, repeats, next) : fma_peak(threads, peak));
     share.push_back(rate.back() / limit.back());
     next += repeats;
   }
-  std::printf("%-50s %8.1f %7.1f %-7s %5.1f %%  %7.3f ms  scratch %7.1f KiB\n", c.name, median(rate) * 1e-9,
+  char ratio[40] = "";
+  if (f16) std::snprintf(ratio, sizeof(ratio), "  %.2f x speed of f16", median(of_f16));
+  std::printf("%-50s %8.1f %7.1f %-7s %5.1f %%  %7.3f ms  scratch %7.1f KiB%s\n", c.name, median(rate) * 1e-9,
               median(limit) * 1e-9, decode ? "GB/s" : "GFLOPS", 100.0 * median(share),
-              1e3 * (decode ? layer.bytes() : layer.operations()) / median(rate), layer.scratch() / 1024.0);
+              1e3 * (decode ? layer.bytes() : layer.operations()) / median(rate), layer.scratch() / 1024.0, ratio);
   std::fflush(stdout);
 }
 

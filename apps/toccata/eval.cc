@@ -25,8 +25,10 @@ void declare(ArgParser& parser, Options& o) {
   parser.text("--cases", o.cases, "REF.json", "reference file of kind tok, piece, chat, logits, greedy, ppl or kv");
   parser.text("--out", o.out, "OUT.jsonl", "where the answers go, one JSON object a line; '-' or absent: stdout");
   parser.text("--perplexity", o.perplexity, "TEXT", "perplexity of a text file in windows of -c tokens (512)");
-  parser.text("--divergence", o.divergence, "TEXT",
-              "KL divergence and agreement of the top token against an f16 cache, in the same windows");
+  parser.text(
+      "--divergence", o.divergence, "TEXT",
+      "KL divergence and agreement of the top token against an f16 cache of all tokens, in the same windows; under a "
+      "KV policy of the tokens behind the budget");
   parser.group("Logits as bits");
   parser.text("--logits-dump", o.dump.file, "FILE", "write the logits of the last tokens of -f as raw f32 rows");
   parser.flag("--dump-hash", o.dump.hashes, "print position and XXH3-64 of each of these rows");
@@ -40,6 +42,7 @@ void declare(ArgParser& parser, Options& o) {
       "  toccata eval -m model.gguf --cases logits.json --out out.jsonl && check_refs.py logits.json out.jsonl\n"
       "  toccata eval -m model.gguf --perplexity book.txt -c 512\n"
       "  toccata eval -m model.gguf --divergence book.txt -c 2048 --kv-cache-dtype q8_0\n"
+      "  toccata eval -m model.gguf --divergence book.txt -c 2048 --kv-policy h2o --kv-budget 512\n"
       "  toccata eval -m model.gguf -f prompt.txt --dump-last 300 --chunk-size 7 --logits-dump a.f32");
 }
 

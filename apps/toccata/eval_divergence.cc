@@ -1,4 +1,5 @@
-// `toccata eval --divergence TEXT`: what the cache's type and rotation cost, against the same model with an f16 cache.
+// `toccata eval --divergence TEXT`: what the cache's type, rotation and policy cost, against the same model with an f16
+// cache of all tokens.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -39,9 +40,10 @@ struct Divergence {
   }
 };
 
-// Both models read the window in the same chunks; a chunk's rows of the first wait for those of the second.
+// Both models read the window in the same chunks; a chunk's rows of the first wait for those of the second. Under a
+// policy only positions that see less than all count.
 Status compare_window(LoadedModel& base, LoadedModel& other, const std::vector<int32_t>& ids, Divergence& sum) {
-  Session a(*base.runner, *base.pool), b(*other.runner, *other.pool);
+  Session a(*base.runner, *base.pool), b(*other.runner, *other.pool, other.plan);
   const int64_t n = static_cast<int64_t>(ids.size());
   for (int64_t at = 0; at < n && !interrupted(); at += kLogitRows) {
     const auto part =
@@ -52,6 +54,7 @@ Status compare_window(LoadedModel& base, LoadedModel& other, const std::vector<i
     });
     if (!s) return s;
     s = b.append_with_logits(part, 0, kLogitRows, [&](int64_t position, std::span<const float> row) {
+      if (other.plan.evicts() && !other.plan.evicted(position + 1)) return;
       const size_t next = static_cast<size_t>(position) + 1;
       sum.add(rows[static_cast<size_t>(position - at)], row, next < ids.size() ? ids[next] : -1);
     });
@@ -61,7 +64,8 @@ Status compare_window(LoadedModel& base, LoadedModel& other, const std::vector<i
 }
 
 Status print(Divergence d) {
-  if (d.kl.empty() || d.scored == 0) return fail(ErrorCode::kInvalidArgument, "the text has no tokens to compare");
+  if (d.kl.empty() || d.scored == 0)
+    return fail(ErrorCode::kInvalidArgument, "the text has no tokens to compare, or none behind the KV budget");
   const double n = static_cast<double>(d.kl.size());
   const double mean = std::accumulate(d.kl.begin(), d.kl.end(), 0.0) / n;
   std::sort(d.kl.begin(), d.kl.end());
@@ -87,6 +91,7 @@ Status eval_divergence(const ModelOptions& options, const std::string& text_path
   plain.k_type = plain.v_type = "f16";
   plain.kv_rotate = "off";
   plain.kv_skip_layers.clear();
+  plain.kv = KvPolicy();
   Result<std::unique_ptr<LoadedModel>> base = load_model(plain, needs);
   if (!base) return tl::unexpected(base.error());
   Result<std::unique_ptr<LoadedModel>> other = load_model(options, needs);

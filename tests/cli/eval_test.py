@@ -4,10 +4,13 @@
 import json
 import math
 import os
+import re
 import struct
+import subprocess
+import sys
 
 import tiny_gguf
-from cli import CliTest, main
+from cli import SECONDS, TOCCATA, CliTest, main
 
 IDS = [tiny_gguf.BOS] + [tiny_gguf.LETTER_BASE + i * 7 % 26 for i in range(40)]
 
@@ -124,6 +127,49 @@ class Eval(CliTest):
         self.assertGreater(tokens, 300)
         self.refused(1, "empty.txt", "eval", "-m", self.model, "--perplexity", self.path("empty.txt", ""))
         self.refused(1, "-c", "eval", "-m", self.model, "--perplexity", text, "-c", "2")
+
+    def divergence(self, text, *arguments):
+        """KL mean, tokens compared."""
+        done = self.call("eval", "-m", self.model, "--divergence", text, *arguments)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        found = re.match(rb"KL mean ([\d.]+), .*\((\d+) tokens\)$", done.stdout)
+        self.assertTrue(found, done.stdout)
+        return float(found[1]), int(found[2])
+
+    def test_divergence(self):
+        text = self.path("text.txt", "the quick brown fox " * 20)
+        everything = self.divergence(text, "-c", "64", "-ctk", "f16")
+        self.assertEqual(everything[0], 0.0)
+        coarse, tokens = self.divergence(text, "-c", "64", "--kv-cache-dtype", "q4_0")
+        self.assertGreater(coarse, 0.0)
+        self.assertEqual(tokens, everything[1])
+
+    def test_divergence_under_a_policy_counts_what_is_behind_the_budget(self):
+        text = self.path("text.txt", "the quick brown fox " * 20)
+        whole = self.divergence(text, "-c", "64")[1]
+        for policy in ("streaming", "h2o", "snapkv"):
+            kl, tokens = self.divergence(text, "-c", "64", "--kv-policy", policy, "--kv-budget", "24",
+                                         "--kv-evict-interval", "8")
+            self.assertGreater(kl, 0.0)
+            windows, rest = divmod(whole, 64)
+            self.assertEqual(tokens, windows * (64 - 24) + max(0, rest - 24))
+        self.refused(1, "none behind the KV budget", "eval", "-m", self.model, "--divergence", text, "-c", "64",
+                     "--kv-policy", "streaming", "--kv-budget", "64")
+
+    def test_the_table_of_what_a_small_cache_costs(self):
+        text = self.path("text.txt", "the quick brown fox " * 20)
+        tool = os.path.join(os.path.dirname(__file__), "../../tools/kv_quality.py")
+        call = [sys.executable, tool, "--toccata", TOCCATA, "--text", text, "-m", self.model]
+        done = subprocess.run([*call, "--context", "64"], capture_output=True, timeout=SECONDS, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rows = [line for line in done.stdout.splitlines() if line.startswith("| ")][1:]
+        names = [row.split(" | ")[0][2:] for row in rows]
+        policies = ("window", "streaming", "h2o", "snapkv")
+        self.assertEqual(names[3:], [f"{p}, {share} %" for share in (50, 25) for p in policies])
+        self.assertEqual({len(row.split(" | ")) for row in rows}, {6})
+        done = subprocess.run([*call, "--context", "2"], capture_output=True, timeout=SECONDS, text=True)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("failed with status 1", done.stderr)
 
     def test_dumped_logits_do_not_depend_on_the_step(self):
         prompt = self.path("prompt.txt", "the quick brown fox " * 8)
