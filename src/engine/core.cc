@@ -35,8 +35,10 @@ Result<std::unique_ptr<Core>> Core::create(Parts parts) {
 }
 
 Result<kv::CachePlan> Core::plan_of(const Request& r) const {
-  Result<kv::CachePlan> plan = kv::make_plan(r.kv ? *r.kv : parts_.info.kv, model::kv_shape(parts_.runner->config()));
+  const model::ModelConfig& config = parts_.runner->config();
+  Result<kv::CachePlan> plan = kv::make_plan(r.kv ? *r.kv : parts_.info.kv, model::kv_shape(config));
   if (!plan || !plan->evicts()) return plan;
+  if (Status s = model::check_plan(config, parts_.runner->options(), *plan); !s) return tl::unexpected(s.error());
   const int64_t blocks = plan->blocks(context_of(*plan)), capacity = parts_.pool->capacity();
   if (blocks <= capacity) return plan;
   return fail(ErrorCode::kInvalidArgument, "the KV budget of " + std::to_string(plan->budget) + " tokens needs " +

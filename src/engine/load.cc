@@ -141,6 +141,7 @@ Result<engine::Parts> load(const EngineOptions& o) {
   parts.info.endless_context = o.context > 0 ? o.context : kv::kMostPositions;
   const Result<kv::CachePlan> plan = kv::make_plan(o.kv, model::kv_shape(config));
   if (!plan) return tl::unexpected(plan.error());
+  if (Status s = model::check_plan(config, run, *plan); !s) return tl::unexpected(s.error());
   Result<std::optional<engine::DraftModel>> draft = load_draft(o, run, **tokenizer, config.vocab);
   if (!draft) return tl::unexpected(draft.error());
   const Result<int64_t> blocks = pool_blocks(o, (*runner)->kv_layout(), config.context_length, *plan,

@@ -144,21 +144,30 @@ kv::ModelShape kv_shape(const ModelConfig& config) {
   return {config.window.empty() ? 0 : *std::max_element(config.window.begin(), config.window.end())};
 }
 
+Status check_plan(const ModelConfig& config, const RunnerOptions& options, const kv::CachePlan& plan) {
+  if (!plan.evicts()) return {};
+  if (options.attention == attention::Method::kNaive) {
+    return fail(ErrorCode::kInvalidArgument,
+                "naive attention keeps every token: use --attention flash with an eviction policy");
+  }
+  if (plan.ranking && config.heads > kernels::kAttnRows * config.kv_heads) {
+    return fail(ErrorCode::kInvalidArgument, "a KV policy by rank takes at most " + std::to_string(kernels::kAttnRows) +
+                                                 " query heads per KV head: use streaming");
+  }
+  return {};
+}
+
 // Under an eviction policy a step reads and writes all entries of the table.
 Status Decoder::check_plan(const SpanInput& s, const kv::Pool& pool) const {
   if (!s.plan || !s.plan->evicts()) return {};
+  if (Status fits = model::check_plan(config_, options_, *s.plan); !fits) return fits;
   const int64_t entries = s.plan->blocks(s.first_pos + std::ssize(s.tokens));
   for (int64_t i = 0; i < entries; ++i) {
     if (s.blocks[i] < 0 || s.blocks[i] >= pool.capacity()) {
       return fail(ErrorCode::kInvalidArgument, "a block table names a block outside the pool");
     }
   }
-  if (!s.plan->ranking) return {};
-  if (!s.state) return fail(ErrorCode::kInvalidArgument, "a KV policy by rank needs its state");
-  if (config_.heads / config_.kv_heads > kernels::kAttnRows) {
-    return fail(ErrorCode::kUnsupported, "a KV policy by rank takes at most " + std::to_string(kernels::kAttnRows) +
-                                             " query heads per KV head: use streaming");
-  }
+  if (s.plan->ranking && !s.state) return fail(ErrorCode::kInvalidArgument, "a KV policy by rank needs its state");
   return {};
 }
 
@@ -175,10 +184,6 @@ Status Decoder::check(const Step& step, const kv::Pool& pool) const {
       return fail(ErrorCode::kInvalidArgument, "a span needs tokens, blocks and a position that is not negative");
     }
     if (Status fits = check_plan(s, pool); !fits) return fits;
-    if (s.plan && s.plan->evicts() && options_.attention == attention::Method::kNaive) {
-      return fail(ErrorCode::kUnsupported,
-                  "naive attention keeps every token: use --attention flash with an eviction policy");
-    }
     if (s.logits_from < -1 || s.logits_from >= static_cast<int64_t>(s.tokens.size())) {
       return fail(ErrorCode::kInvalidArgument, "logits_from is outside its span");
     }

@@ -50,6 +50,8 @@ struct RunnerOptions {
 };
 
 kv::ModelShape kv_shape(const ModelConfig& config);  // for kv::make_plan()
+// Whether attention can follow the plan. kInvalidArgument: names the options and the fix.
+Status check_plan(const ModelConfig& config, const RunnerOptions& options, const kv::CachePlan& plan);
 
 class ModelRunner {
  public:
