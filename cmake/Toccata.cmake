@@ -76,7 +76,7 @@ endfunction()
 
 # toccata_embed(TARGET NAME FILE): the bytes of FILE as `extern const std::string_view NAME;` in namespace toccata::embedded.
 function(toccata_embed target name file)
-  set(path ${CMAKE_CURRENT_SOURCE_DIR}/${file})
+  get_filename_component(path ${file} ABSOLUTE)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${path})
   file(READ ${path} bytes HEX)
   string(REGEX REPLACE "(..)" "0x\\1," bytes "${bytes}")

@@ -5,8 +5,9 @@ die() { printf '%s\n' "$*" >&2; exit 1; }
 
 # Debian 12's names. Boost.JSON is there in two versions; 1.81 is the one with the newer parser options.
 BUILD_PACKAGES=(g++ cmake ninja-build ccache libexpected-dev libboost1.81-dev libboost-json1.81-dev libedit-dev libpcre2-dev
-  libicu-dev libxxhash-dev python3 python3-venv ca-certificates)
-TEST_PACKAGES=(libgtest-dev libbenchmark-dev clang-14 libclang-rt-14-dev clang-format-14 binutils)
+  libicu-dev libxxhash-dev libjs-chart.js python3 python3-venv ca-certificates)
+TEST_PACKAGES=(libgtest-dev libbenchmark-dev clang-14 libclang-rt-14-dev clang-format-14 binutils
+  chromium)
 
 # install_packages NAME...: installs those that are missing, with sudo unless root. Removes nothing.
 install_packages() {

@@ -19,7 +19,7 @@ struct Options {
   float itl_target = 0, shutdown_timeout = 10;
   std::string kv_memory = "auto", chunk_size = "auto", key_file;
   int64_t body_mib = 8;
-  bool no_chunked = false, no_prefix_caching = false, no_metrics = false;
+  bool no_chunked = false, no_prefix_caching = false, no_metrics = false, no_webui = false;
   SpeculationOptions speculation;
   std::string spec_corpus = "own";
   std::vector<std::string> names;
@@ -61,7 +61,8 @@ void declare_http(ArgParser& parser, Options& o) {
   parser.integer("--max-connections", http.max_connections, 1, 1 << 20, "open connections; more are turned away");
   parser.integer("--max-body", o.body_mib, 1, 1024, "MiB of a request's body; more get status 413");
   parser.integer("--http-threads", o.http_threads, 1, 64, "threads for connections");
-  parser.flag("--no-metrics", o.no_metrics, "no /metrics");
+  parser.flag("--no-metrics", o.no_metrics, "no /metrics and no /debug/steps");
+  parser.flag("--no-webui", o.no_webui, "no web page at /");
   parser.flag("--log-requests", service.log_requests, "one line on stderr for each request");
 }
 
@@ -119,6 +120,7 @@ int resolve(const ArgParser& parser, Options& o) {
   o.server.http.threads = static_cast<int>(o.http_threads);
   o.server.http.limits.body = static_cast<uint64_t>(o.body_mib) << 20;
   o.server.service.metrics = !o.no_metrics;
+  o.server.service.webui = !o.no_webui;
   o.server.service.version = TOCCATA_VERSION;
   o.server.shutdown_seconds = static_cast<double>(o.shutdown_timeout);
   return 0;

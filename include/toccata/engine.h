@@ -60,6 +60,19 @@ struct EngineStats {
   bool draining = false;
 };
 
+// One step of the engine, for a timeline. Times are seconds on a clock that only goes forward.
+struct StepRecord {
+  uint64_t number = 0;  // counts from 1
+  double start = 0.0, seconds = 0.0;
+  int64_t decodes = 0, prefill_tokens = 0;
+  int64_t drafted_tokens = 0, accepted_tokens = 0;  // verified in this step, and those of them that were right
+};
+
+struct RecentSteps {
+  double now = 0.0;               // on the same clock
+  std::vector<StepRecord> steps;  // oldest first
+};
+
 struct ModelInfo {
   std::string name, architecture;
   int64_t context = 0;  // most tokens of one sequence, prompt and answer
@@ -86,6 +99,8 @@ class Engine {
   // Most tokens of this request, prompt and answer: which of info()'s contexts is its own.
   virtual int64_t context_of(const Request& request) const = 0;
   virtual EngineStats stats() const = 0;
+  // The steps after that number, as far as they are kept: the latest 1,024.
+  virtual RecentSteps steps(uint64_t after) const = 0;
   // Admits no more. Running and waiting requests go on; see stats() for what is left.
   virtual void drain() = 0;
 };

@@ -39,6 +39,7 @@ struct TokenOutput {
   int32_t token = -1;
   float logprob = 0.0f;          // 0 unless asked for
   std::vector<TokenChoice> top;  // most likely first; empty unless asked for
+  bool drafted = false;          // by speculation, and the model agreed
 };
 
 enum class FinishReason : uint8_t {

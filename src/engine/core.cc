@@ -213,11 +213,12 @@ void Core::evaluate(Row& row, SamplerScratch& scratch) const {
   Sequence& s = *row.sequence;
   const size_t known = static_cast<size_t>(row.position + 1);
   const std::span<const int32_t> text(s.tokens);
-  spec::verify_coupled(text.subspan(known, static_cast<size_t>(row.drafted)), [&](size_t i) {
+  const size_t right = spec::verify_coupled(text.subspan(known, static_cast<size_t>(row.drafted)), [&](size_t i) {
     row.drawn.push_back(s.sampler.sample(logits(row.row + static_cast<int64_t>(i)), text.first(known + i),
                                          static_cast<int64_t>(known + i), scratch));
     return row.drawn.back().token;
   });
+  for (size_t i = 0; i < right; ++i) row.drawn[i].drafted = true;
 }
 
 void Core::draw() {
@@ -226,6 +227,7 @@ void Core::draw() {
 }
 
 void Core::deliver(double now) {
+  accepted_ = 0;
   for (Row& row : rows_) {
     Sequence& s = *row.sequence;
     if (row.scored()) {
@@ -238,7 +240,10 @@ void Core::deliver(double now) {
     drafting_.drawn(s, row.drawn);
     const Sequence::Taken taken = s.take(row.drawn, now);
     stats_.generated_tokens += static_cast<uint64_t>(s.report.generated_tokens - before);
-    if (row.drafted > 0) drafting_.verified(s, row.drafted, taken.count - 1);
+    if (row.drafted > 0) {
+      drafting_.verified(s, row.drafted, taken.count - 1);
+      accepted_ += taken.count - 1;
+    }
     memory_.computed(s, taken.count - 1);
     if (taken.ended) {
       end(s.id, taken.reason);  // this was its last row
@@ -296,6 +301,9 @@ void Core::run() {
   stats_.drafting_seconds += drafting_seconds_;
   stats_.forward_seconds += forward;
   ++stats_.steps;
+  const sched::StepShape& shape = plan.shape;
+  latest_ = {stats_.steps,  step_start_, stats_.last_step_seconds, shape.decodes, shape.prefill_tokens,
+             shape.drafted, accepted_};
 }
 
 void Core::fill(EngineStats& stats) const {

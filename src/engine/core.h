@@ -62,6 +62,7 @@ class Core {
   std::vector<RequestId> left_queue();  // requests that have begun or ended since the last call
 
   void fill(EngineStats& stats) const;
+  const StepRecord& latest_step() const { return latest_; }         // number 0: there was none
   std::string check_invariants() const { return memory_.check(); }  // for tests
 
  private:
@@ -111,6 +112,8 @@ class Core {
   std::vector<sched::SequenceId> decoding_;
   std::vector<Sequence*> drafting_for_;
   EngineStats stats_;
+  StepRecord latest_;
+  int64_t accepted_ = 0;  // drafted tokens of the step
   const sched::Plan* plan_ = nullptr;
   double step_start_ = 0, drafting_seconds_ = 0;  // of the step
 };

@@ -7,8 +7,12 @@
 #include <utility>
 #include <vector>
 
+#include "engine/step_ring.h"
+
 namespace toccata::engine {
 namespace {
+
+constexpr size_t kKeptSteps = 1024;
 
 class ThreadedEngine final : public Engine {
  public:
@@ -65,6 +69,11 @@ class ThreadedEngine final : public Engine {
     return s;
   }
 
+  RecentSteps steps(uint64_t after) const override {
+    const std::lock_guard lock(mutex_);
+    return {core_->now(), steps_.after(after)};
+  }
+
   void drain() override {
     const std::lock_guard lock(mutex_);
     draining_ = true;
@@ -117,7 +126,9 @@ class ThreadedEngine final : public Engine {
       queued_tokens_ -= found->second;
       queued_.erase(found);
     }
+    const uint64_t steps = stats_.steps;
     core_->fill(stats_);
+    if (stats_.steps != steps) steps_.add(core_->latest_step());
     in_hand_ = 0;
   }
 
@@ -133,6 +144,7 @@ class ThreadedEngine final : public Engine {
   std::unordered_map<RequestId, int64_t> queued_;  // submitted and not begun; tokens of the prompt
   int64_t queued_tokens_ = 0;
   EngineStats stats_;
+  StepRing steps_{kKeptSteps};
   std::thread thread_;  // last: it uses all of the above
 };
 

@@ -30,11 +30,13 @@ ApiError unauthorized(bool key_given) {
 }  // namespace
 
 const Service::Route Service::kRoutes[] = {
-    {"GET", "/", &Service::root, false, false},
+    {"GET", "/", &Service::page, false, false},
+    {"GET", "/web/*", &Service::page, false, false},
     {"GET", "/health", &Service::health, false, false},
     {"GET", "/ready", &Service::ready, false, false},
     {"GET", "/version", &Service::version, false, false},
     {"GET", "/metrics", &Service::metrics, false, false},
+    {"GET", "/debug/steps", &Service::steps, true, true},
     {"GET", "/openapi.json", &Service::openapi, false, false},
     {"GET", "/v1/models", &Service::models, true, false},
     {"GET", "/v1/models/*", &Service::model, true, false},
@@ -44,9 +46,14 @@ const Service::Route Service::kRoutes[] = {
     {"POST", "/detokenize", &Service::detokenize, true, true},
 };
 
+bool Service::offered(const Route& route) const {
+  if (route.handler == &Service::page) return options_.webui;
+  return options_.metrics || (route.handler != &Service::metrics && route.handler != &Service::steps);
+}
+
 const Service::Route* Service::find(const HttpRequest& request, std::string* allowed) const {
   for (const Route& route : kRoutes) {
-    if (!fits(route.path, request.path) || (route.handler == &Service::metrics && !options_.metrics)) continue;
+    if (!fits(route.path, request.path) || !offered(route)) continue;
     *allowed = std::string(route.method) == "GET" ? "GET, HEAD" : route.method;
     return &route;
   }

@@ -48,13 +48,6 @@ void Service::abort_all() {
   }
 }
 
-void Service::root(const std::shared_ptr<Exchange>& e) {
-  HttpResponse response;
-  response.content_type = "text/plain; charset=utf-8";
-  response.body = "toccata " + options_.version + "\nThe API is described in /openapi.json.\n";
-  e->respond(std::move(response));
-}
-
 void Service::health(const std::shared_ptr<Exchange>& e) {
   if (engine_ == nullptr) return e->respond(error_response(*not_ready()));
   e->respond(json_response(json::object{{"status", "ok"}}));

@@ -17,7 +17,8 @@ namespace toccata::server {
 struct ServiceOptions {
   std::vector<std::string> api_keys;      // none: open to all
   std::vector<std::string> cors_origins;  // "*": any
-  bool metrics = true;
+  bool metrics = true;                    // /metrics and /debug/steps
+  bool webui = true;                      // the web page at /
   bool log_requests = false;
   std::string version;
 };
@@ -55,16 +56,18 @@ class Service final : public HttpHandler {
     bool needs_key, needs_engine;
   };
   static const Route kRoutes[];
+  bool offered(const Route& route) const;
   const Route* find(const HttpRequest& request, std::string* allowed) const;
   const std::string* allowed_origin(const HttpRequest& request) const;
   std::optional<HttpResponse> preflight(const HttpRequest& request, const std::string& allowed) const;
   std::optional<ApiError> not_ready() const;
 
-  void root(const std::shared_ptr<Exchange>& e);
+  void page(const std::shared_ptr<Exchange>& e);
   void health(const std::shared_ptr<Exchange>& e);
   void ready(const std::shared_ptr<Exchange>& e);
   void version(const std::shared_ptr<Exchange>& e);
   void metrics(const std::shared_ptr<Exchange>& e);
+  void steps(const std::shared_ptr<Exchange>& e);
   void openapi(const std::shared_ptr<Exchange>& e);
   void models(const std::shared_ptr<Exchange>& e);
   void model(const std::shared_ptr<Exchange>& e);

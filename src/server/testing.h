@@ -61,6 +61,7 @@ class FakeEngine final : public Engine {
     s.running = static_cast<int64_t>(listeners_.size());
     return s;
   }
+  RecentSteps steps(uint64_t) const override { return {}; }
   void drain() override {
     const std::lock_guard lock(mutex_);
     stats_.draining = true;

@@ -27,7 +27,7 @@ class Schema(ServerTest):
                                "--checks", ",".join(CHECKS)],
                               cwd=self.folder, capture_output=True, text=True, env={**os.environ, "NO_COLOR": "1"})
         self.assertEqual(done.returncode, 0, done.stdout[-6000:] + done.stderr[-2000:])
-        self.assertIn("Tested: 10", done.stdout)
+        self.assertIn("Tested: 11", done.stdout)
         self.assertTrue(self.server.settle())
 
     def test_the_description_names_all_routes(self):

@@ -36,6 +36,8 @@ std::string_view reason_phrase(int status) {
       return "OK";
     case 204:
       return "No Content";
+    case 304:
+      return "Not Modified";
     case 400:
       return "Bad Request";
     case 401:
@@ -75,7 +77,8 @@ std::string response_head(const HttpResponse& response, int64_t length, bool kee
   std::string out = "HTTP/1.1 " + std::to_string(response.status) + " ";
   out.append(reason_phrase(response.status)).append("\r\n");
   if (!response.content_type.empty()) add_header(out, "Content-Type", response.content_type);
-  if (length >= 0 && response.status != 204) add_header(out, "Content-Length", std::to_string(length));
+  if (length >= 0 && response.status != 204 && response.status != 304)
+    add_header(out, "Content-Length", std::to_string(length));
   if (length == -1) add_header(out, "Transfer-Encoding", "chunked");
   add_header(out, "Connection", keep_alive ? "keep-alive" : "close");
   for (const auto& [name, value] : response.headers) add_header(out, name, value);

@@ -80,6 +80,7 @@ json::object chat_logprobs(std::span<const TokenOutput> tokens, const Tokenizer&
     json::array top;
     for (const TokenChoice& c : t.top) top.push_back(entry(c.token, c.logprob, tokenizer));
     o["top_logprobs"] = std::move(top);
+    if (t.drafted) o["drafted"] = true;
     content.push_back(std::move(o));
   }
   return {{"content", std::move(content)}, {"refusal", nullptr}};

@@ -34,7 +34,7 @@ boost::json::value finish_value(FinishReason reason, bool tool_calls);
 // A log-probability that JSON can hold; -9999 stands for minus infinity, as elsewhere.
 double finite_logprob(float logprob);
 
-// {"content": [...]}: one entry per token.
+// {"content": [...]}: one entry per token; those that speculation had drafted say "drafted": true.
 boost::json::object chat_logprobs(std::span<const TokenOutput> tokens, const Tokenizer& tokenizer);
 
 // The four arrays of /v1/completions. offset: characters of the answer before the tokens; moves on. A token of
