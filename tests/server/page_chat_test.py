@@ -54,7 +54,7 @@ class ChatPage(PageTest):
         for label, (_, value) in wanted.items():
             self.set_field(label, value)
         self.page.get_by_label("Token probabilities").uncheck()
-        self.page.get_by_label("Speculation").select_option("ngram")
+        self.page.locator("select[name=speculative]").select_option("ngram")
         with self.page.expect_request("**/v1/chat/completions") as sent:
             self.ask("abc")
         body = sent.value.post_data_json
@@ -229,7 +229,7 @@ class ChatPage(PageTest):
         for _ in range(20):
             self.page.keyboard.press("Shift+Tab")
             seen.append(self.page.evaluate("(document.activeElement.textContent || '').trim().slice(0, 40)"))
-        for name in ("Try again", "Copy", "Settings", "Chats", "New chat", "Chat", "Skip to the conversation"):
+        for name in ("Try again", "Copy", "Settings", "Chats", "New chat", "Chat", "Dashboard", "Skip to the content"):
             self.assertIn(name, seen)
 
     def test_every_control_has_a_name(self):

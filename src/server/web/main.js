@@ -2,6 +2,7 @@
 
 import {ApiError, getKey, listModels, setKey} from "./api.js";
 import {Chat} from "./chat.js";
+import {Dashboard} from "./dashboard.js";
 import {byId, element} from "./dom.js";
 import {hideCard} from "./tokens_view.js";
 import {Settings} from "./settings.js";
@@ -82,6 +83,29 @@ function setUpKey() {
   });
 }
 
+const VIEWS = ["chat", "dashboard"];
+
+// The view is in the address, so that it can be linked and the back button works.
+function setUpViews(onChange) {
+  const show = () => {
+    const asked = location.hash.replace("#/", "");
+    const view = VIEWS.includes(asked) ? asked : VIEWS[0];
+    for (const name of VIEWS) {
+      byId(name).hidden = name !== view;
+      const link = byId(`nav-${name}`);
+      name === view ? link.setAttribute("aria-current", "page") : link.removeAttribute("aria-current");
+    }
+    hideCard();
+    onChange();
+  };
+  byId("skip").addEventListener("click", (event) => {
+    event.preventDefault();
+    byId(VIEWS.find((name) => !byId(name).hidden)).focus();
+  });
+  addEventListener("hashchange", show);
+  show();
+}
+
 const closePanels = setUpPanels();
 setUpKey();
 const chat = new Chat(new Settings(), askForKey);
@@ -90,4 +114,8 @@ document.addEventListener("keydown", (event) => {
   hideCard();
   if (!closePanels()) chat.stop();
 });
+const dashboard = new Dashboard((error) => {
+  if (error.status === 401) askForKey();
+});
+setUpViews(() => dashboard.update());
 connect();
