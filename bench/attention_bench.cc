@@ -41,6 +41,11 @@ const Case kCases[] = {
     {"prefill 512, 9/3 heads of 64, naive", Method::kNaive, 9, 3, 64, 0, 512},
     {"prefill 512 after 3584, 9/3 heads of 64", Method::kFlash, 9, 3, 64, 3584, 512},
     {"prefill 512 after 3584, 9/3 heads of 64, naive", Method::kNaive, 9, 3, 64, 3584, 512},
+    {"prefill 4096, 9/3 heads of 64", Method::kFlash, 9, 3, 64, 0, 4096},
+    {"prefill 4096, 9/3 heads of 64, naive", Method::kNaive, 9, 3, 64, 0, 4096},
+    {"prefill 4096, 32/8 heads of 128", Method::kFlash, 32, 8, 128, 0, 4096},
+    {"prefill 4096, 32/8 heads of 128, naive", Method::kNaive, 32, 8, 128, 0, 4096},
+    {"prefill 512 after 3840, 32/8 heads of 128", Method::kFlash, 32, 8, 128, 3840, 512},  // 4096 keys on average
     {"prefill 512 after 3584, 14/2 heads of 64", Method::kFlash, 14, 2, 64, 3584, 512},
     {"prefill 512 after 3584, 32/8 heads of 128", Method::kFlash, 32, 8, 128, 3584, 512},
     {"prefill 512 after 3584, 16/16 heads of 128", Method::kFlash, 16, 16, 128, 3584, 512},

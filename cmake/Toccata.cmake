@@ -4,7 +4,8 @@
 # toccata_NAME and src/NAME/**/*_test.cc as the test program NAME_test, so that a new source
 # or test file is never forgotten. DEPS are other modules, LIBS outside libraries. THREADS: the tests run code on several
 # threads, so that CTest labels them "threads", and the target thread_tests, which ThreadSanitizer's part of ./run-tests
-# builds, has their program.
+# builds, has their program. COMPUTES: the tests hold a slow reference of their own, so they are optimized under a
+# sanitizer too.
 
 find_package(Threads REQUIRED)
 find_program(CCACHE ccache)
@@ -31,12 +32,15 @@ endif()
 add_custom_target(thread_tests)
 
 function(toccata_test name)
-  cmake_parse_arguments(A "THREADS" "" "SOURCES;DEPS;LIBS" ${ARGN})
+  cmake_parse_arguments(A "THREADS;COMPUTES" "" "SOURCES;DEPS;LIBS" ${ARGN})
   find_package(GTest REQUIRED)
   include(GoogleTest)
   add_executable(${name} ${A_SOURCES})
   # Not __FILE__: a compiler cache may make that relative.
   target_compile_definitions(${name} PRIVATE TOCCATA_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+  if(TOCCATA_SANITIZE AND NOT A_COMPUTES)  # halves the time to compile it; what it tests keeps the preset's flags
+    target_compile_options(${name} PRIVATE -O0)
+  endif()
   list(TRANSFORM A_DEPS PREPEND toccata_)
   target_link_libraries(${name} PRIVATE toccata_flags ${A_DEPS} ${A_LIBS} GTest::gtest_main)
   set(labels)
@@ -48,7 +52,7 @@ function(toccata_test name)
 endfunction()
 
 function(toccata_module name)
-  cmake_parse_arguments(A "THREADS" "" "DEPS;LIBS;EXCLUDE" ${ARGN})
+  cmake_parse_arguments(A "THREADS;COMPUTES" "" "DEPS;LIBS;EXCLUDE" ${ARGN})
   set(dir ${CMAKE_CURRENT_SOURCE_DIR})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${dir}/*.cc)
   set(tests ${sources})
@@ -66,11 +70,13 @@ function(toccata_module name)
     target_link_libraries(toccata_${name} INTERFACE toccata_flags ${deps} ${A_LIBS})
   endif()
   if(TOCCATA_TESTS AND tests)
-    set(threads)
-    if(A_THREADS)
-      set(threads THREADS)
-    endif()
-    toccata_test(${name}_test SOURCES ${tests} DEPS ${name} ${threads})
+    set(options)
+    foreach(option THREADS COMPUTES)
+      if(A_${option})
+        list(APPEND options ${option})
+      endif()
+    endforeach()
+    toccata_test(${name}_test SOURCES ${tests} DEPS ${name} ${options})
   endif()
 endfunction()
 

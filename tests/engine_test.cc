@@ -8,6 +8,7 @@
 #include <random>
 #include <thread>
 
+#include "base/testing.h"
 #include "engine/core.h"
 #include "engine/threaded_engine.h"
 #include "support/answers.h"
@@ -107,7 +108,7 @@ Answers alone(const std::vector<Request>& requests, DType k_type, DType v_type) 
 class BitExact : public testing::TestWithParam<Setting> {};
 
 TEST_P(BitExact, RequestsTogetherAnswerAsAlone) {
-  static const std::vector<Request> requests = mixed_requests(64);
+  static const std::vector<Request> requests = mixed_requests(test::kSanitized ? 24 : 64);
   static std::map<std::pair<DType, DType>, Answers> answers;  // by cache types
   const Setting& s = GetParam();
   Answers& want = answers[{s.k_type, s.v_type}];
@@ -149,10 +150,15 @@ INSTANTIATE_TEST_SUITE_P(Settings, BitExact,
 
 // The cache types where K and V meet everything at once: a pool that is too small, a warm cache, chunks of odd sizes.
 std::vector<Setting> cache_type_settings() {
-  const std::vector<std::pair<std::string, std::pair<DType, DType>>> types = {
-      {"f32", {DType::kF32, DType::kF32}},         {"bf16", {DType::kBF16, DType::kBF16}},
-      {"q8_0", {DType::kQ8_0, DType::kQ8_0}},      {"q4_0", {DType::kQ4_0, DType::kQ4_0}},
-      {"q8_0_q4_0", {DType::kQ8_0, DType::kQ4_0}}, {"f16_q8_0", {DType::kF16, DType::kQ8_0}}};
+  using Named = std::pair<std::string, std::pair<DType, DType>>;
+  const auto types = test::cases<Named>(
+      {{"f32", {DType::kF32, DType::kF32}},
+       {"bf16", {DType::kBF16, DType::kBF16}},
+       {"q8_0", {DType::kQ8_0, DType::kQ8_0}},
+       {"q4_0", {DType::kQ4_0, DType::kQ4_0}},
+       {"q8_0_q4_0", {DType::kQ8_0, DType::kQ4_0}},
+       {"f16_q8_0", {DType::kF16, DType::kQ8_0}}},
+      {{"q8_0_q4_0", {DType::kQ8_0, DType::kQ4_0}}});
   std::vector<Setting> all;
   for (const auto& [name, pair] : types) {
     all.push_back({"thrashing_chunk_7_" + name, 2, 24, 16, 7, true, true, 1, pair.first, pair.second});

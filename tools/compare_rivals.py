@@ -4,7 +4,7 @@
   tools/compare_rivals.py --toccata build/release/apps/toccata/toccata --rival llama.cpp=DIR --rival ik=DIR \\
       -m a.gguf -m b.gguf --prefill 512 --decode 64 --depth 0 --batch 4,8,16 --pairs 5
 
-DIR holds llama-bench and llama-batched-bench. In each round every program runs once, one after the other, so that drift
+DIR holds llama-bench and llama-batched-bench; ik_llama.cpp repacks at load (-rtr), its faster way. In each round every program runs once, one after the other, so that drift
 of the machine hits all alike; the table gives medians over the rounds and the median of the per-round ratios with its
 range. Standard library only.
 """
@@ -19,11 +19,11 @@ def numbers(text):
     return [int(x) for x in text.split(",") if x]
 
 
-def run_json(command):
+def run(command):
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"{' '.join(command)}\nfailed with status {done.returncode}: {done.stderr.strip()[-400:]}")
-    return done.stdout
+    return done
 
 
 def bench_toccata(binary, model, threads, case):
@@ -32,7 +32,7 @@ def bench_toccata(binary, model, threads, case):
     command += ["-p", str(size), "-n", "0"] if kind == "prefill" else ["-p", "0", "-n", str(size)]
     if kind == "decode":
         command += ["-b", str(batch)]
-    rows = json.loads(run_json(command))
+    rows = json.loads(run(command).stdout)
     rows = rows["results"] if isinstance(rows, dict) else rows
     return rows[-1]["avg_ts"]
 
@@ -45,24 +45,26 @@ def bench_llama(folder, model, threads, case):
                    "--output-format", "jsonl"]
         if "ik_llama" in folder:
             command[command.index("on")] = "1"
-            command[command.index("--output-format"):] = []
-            for line in run_json(command).splitlines():
+            command[command.index("--output-format"):] = ["-rtr"]
+            for line in run(command).stderr.splitlines():
                 cells = [c.strip() for c in line.split("|") if c.strip()]
                 if len(cells) == 10 and cells[0].isdigit():
                     return float(cells[7])
             sys.exit("llama-batched-bench printed no row")
-        for line in run_json(command).splitlines():
+        for line in run(command).stdout.splitlines():
             if line.startswith("{"):
                 return json.loads(line)["speed_tg"]
         sys.exit("llama-batched-bench printed no row")
     command = [f"{folder}/llama-bench", "-m", model, "-t", str(threads), "-fa", "1", "-r", "1", "-o", "json"]
+    if "ik_llama" in folder:
+        command += ["-rtr", "1"]
     command += ["-p", str(size), "-n", "0"] if kind == "prefill" else ["-p", "0", "-n", str(size)]
     if depth and "ik_llama" in folder:
         # ik_llama.cpp has no depth option: -gp PROMPT,GEN times the generation after a prompt.
         command = command[:-4] + ["-p", "0", "-n", "0", "-gp", f"{depth},{size}"]
     elif depth:
         command += ["-d", str(depth)]
-    return json.loads(run_json(command))[-1]["avg_ts"]
+    return json.loads(run(command).stdout)[-1]["avg_ts"]
 
 
 def main():
