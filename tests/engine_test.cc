@@ -151,14 +151,13 @@ INSTANTIATE_TEST_SUITE_P(Settings, BitExact,
 // The cache types where K and V meet everything at once: a pool that is too small, a warm cache, chunks of odd sizes.
 std::vector<Setting> cache_type_settings() {
   using Named = std::pair<std::string, std::pair<DType, DType>>;
-  const auto types = test::cases<Named>(
-      {{"f32", {DType::kF32, DType::kF32}},
-       {"bf16", {DType::kBF16, DType::kBF16}},
-       {"q8_0", {DType::kQ8_0, DType::kQ8_0}},
-       {"q4_0", {DType::kQ4_0, DType::kQ4_0}},
-       {"q8_0_q4_0", {DType::kQ8_0, DType::kQ4_0}},
-       {"f16_q8_0", {DType::kF16, DType::kQ8_0}}},
-      {{"q8_0_q4_0", {DType::kQ8_0, DType::kQ4_0}}});
+  const auto types = test::cases<Named>({{"f32", {DType::kF32, DType::kF32}},
+                                         {"bf16", {DType::kBF16, DType::kBF16}},
+                                         {"q8_0", {DType::kQ8_0, DType::kQ8_0}},
+                                         {"q4_0", {DType::kQ4_0, DType::kQ4_0}},
+                                         {"q8_0_q4_0", {DType::kQ8_0, DType::kQ4_0}},
+                                         {"f16_q8_0", {DType::kF16, DType::kQ8_0}}},
+                                        {{"q8_0_q4_0", {DType::kQ8_0, DType::kQ4_0}}});
   std::vector<Setting> all;
   for (const auto& [name, pair] : types) {
     all.push_back({"thrashing_chunk_7_" + name, 2, 24, 16, 7, true, true, 1, pair.first, pair.second});

@@ -7,14 +7,15 @@
 #include <random>
 
 #include "engine/load_draft.h"
-#include "engine/model_drafter.h"
 #include "support/engine_rig.h"
+#include "support/fake_draft.h"
 #include "support/tiny_model.h"
 
 namespace toccata {
 namespace {
 
 using test::Answer;
+using test::fake_draft;
 using test::FakeRunner;
 using test::Rig;
 
@@ -97,19 +98,6 @@ struct Totals {
 enum class Who { kNgram, kSuffix, kShared, kModel, kAlike, kAll, kOracle, kMixed, kAdversary, kAuto };
 
 bool has_model(Who who) { return who == Who::kModel || who == Who::kAlike || who == Who::kAll; }
-
-// A draft model that is the fake target itself, or one of other habits, with few blocks and small steps.
-std::unique_ptr<engine::ModelDrafter> fake_draft(float habit, int64_t blocks, int64_t requests,
-                                                 test::FakeRunner** runner_out = nullptr) {
-  auto runner = std::make_shared<FakeRunner>(20 + requests, requests);
-  runner->habit = habit;
-  if (runner_out) *runner_out = runner.get();
-  engine::DraftModel model;
-  model.pool = std::make_shared<kv::Pool>(*kv::Pool::create(runner->kv_layout(), blocks));
-  model.vocab = kVocab;
-  model.runner = std::move(runner);
-  return std::move(*engine::ModelDrafter::create(std::move(model)));
-}
 
 void put_drafters(engine::Parts& parts, Who who, const std::vector<std::vector<int32_t>>& texts, unsigned seed) {
   parts.drafters = spec::text_drafters(who == Who::kShared);

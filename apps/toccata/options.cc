@@ -92,19 +92,25 @@ void add_speculation_options(ArgParser& parser, SpeculationOptions& options) {
   parser.group("Speculation");
   parser.choice(
       "--spec-method", options.method, {"off", "ngram", "suffix", "model", "auto"},
-      "who drafts tokens that a step verifies, which never changes the answer: ngram looks for the end of the "
+      "who drafts tokens that a step verifies, which by default never changes the answer: ngram looks for the end of "
+      "the "
       "text earlier in it, suffix also counts what followed, model asks --draft-model; auto takes whichever promises "
       "most");
   parser.text("-md,--draft-model", options.draft_model, "FILE",
               "a smaller GGUF model of the same vocabulary; without --spec-method it is who drafts");
   parser.text("--spec-num-tokens", options.num_tokens, "N|auto",
               "tokens drafted per step, at most 32; auto: as many as pay at the moment, if any do");
+  parser.choice(
+      "--spec-verify", options.verify, {"coupled", "rejection"},
+      "which drafted tokens are kept: coupled keeps the answer that comes without speculation; rejection keeps "
+      "only its distribution, so that another answer comes at a temperature above 0");
 }
 
 Result<SpeculationParams> resolve_speculation(const SpeculationOptions& options) {
   SpeculationParams p;
   p.method = options.method.empty() ? (options.draft_model.empty() ? SpecMethod::kOff : SpecMethod::kModel)
                                     : *spec_method(options.method);
+  p.verify = *spec_verify(options.verify);
   if (p.method == SpecMethod::kModel && options.draft_model.empty()) {
     return fail(ErrorCode::kInvalidArgument, "--spec-method model needs --draft-model FILE");
   }

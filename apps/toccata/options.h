@@ -51,7 +51,7 @@ void add_sampling_options(ArgParser& parser, SamplingOptions& options);
 // Speculative decoding.
 struct SpeculationOptions {
   std::string method;  // "": model if there is one, else off
-  std::string num_tokens = "auto", draft_model;
+  std::string num_tokens = "auto", draft_model, verify = "coupled";
 };
 
 void add_speculation_options(ArgParser& parser, SpeculationOptions& options);

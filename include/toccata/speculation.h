@@ -19,6 +19,12 @@ enum class SpecMethod : uint8_t {
   kAuto,    // whichever of them promises most at each step
 };
 
+// Which drafted tokens are kept.
+enum class SpecVerify : uint8_t {
+  kCoupled,    // those that the model itself would have drawn: the answer is the same as without speculation
+  kRejection,  // as often as keeps the model's distribution: another answer, with the same probability, may come out
+};
+
 struct SpeculationParams {
   static constexpr int32_t kMostTokens = 32;
 
@@ -26,6 +32,7 @@ struct SpeculationParams {
   // Verified per step, at most kMostTokens. 0: as many as pay at that moment, by what is known of the drafts and of the
   // cost of a step; none where none does.
   int32_t num_tokens = 0;
+  SpecVerify verify = SpecVerify::kCoupled;
 
   Status validate() const;  // kInvalidArgument that names the parameter and its range
 };
@@ -33,5 +40,9 @@ struct SpeculationParams {
 // "off", "ngram", "suffix", "model", "auto".
 std::string_view spec_method_name(SpecMethod method);
 std::optional<SpecMethod> spec_method(std::string_view name);
+
+// "coupled", "rejection".
+std::string_view spec_verify_name(SpecVerify verify);
+std::optional<SpecVerify> spec_verify(std::string_view name);
 
 }  // namespace toccata

@@ -213,12 +213,25 @@ void Core::evaluate(Row& row, SamplerScratch& scratch) const {
   Sequence& s = *row.sequence;
   const size_t known = static_cast<size_t>(row.position + 1);
   const std::span<const int32_t> text(s.tokens);
-  const size_t right = spec::verify_coupled(text.subspan(known, static_cast<size_t>(row.drafted)), [&](size_t i) {
+  const std::span<const int32_t> draft = text.subspan(known, static_cast<size_t>(row.drafted));
+  const auto draw = [&](size_t i) {
     row.drawn.push_back(s.sampler.sample(logits(row.row + static_cast<int64_t>(i)), text.first(known + i),
                                          static_cast<int64_t>(known + i), scratch));
     return row.drawn.back().token;
-  });
-  for (size_t i = 0; i < right; ++i) row.drawn[i].drafted = true;
+  };
+  const auto keep = [&](size_t i) {
+    const std::span<const float> target = logits(row.row + static_cast<int64_t>(i));
+    const auto at = static_cast<int64_t>(known + i);
+    const spec::Proposal proposal = s.speculation.proposal(i);
+    const spec::Verdict verdict =
+        spec::verify({&proposal, 1}, spec::Distribution::of(s.sampler, target, text.first(known + i), at, scratch),
+                     s.request.sampling.seed, at);
+    row.drawn.push_back(s.sampler.report(verdict.token, target, text.first(known + i), scratch));
+    return verdict.kept == 0;
+  };
+  const size_t kept =
+      drafting_.rejects(s) ? spec::verify_by(draft.size(), keep, draw) : spec::verify_coupled(draft, draw);
+  for (size_t i = 0; i < kept; ++i) row.drawn[i].drafted = true;
 }
 
 void Core::draw() {

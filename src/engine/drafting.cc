@@ -33,6 +33,7 @@ spec::Job Drafting::job_for(Sequence& s, size_t source) const {
   job.salt = s.request.cache_salt;
   job.draft = &s.speculation.drafts[source];
   job.sampler = &s.sampler;
+  job.rejection = rejects(s);
   // The last token of an answer needs no draft: what comes after it is not wanted.
   if (p.method == spec::kMethods[source] || p.method == SpecMethod::kAuto) {
     job.most = std::min({int64_t{p.num_tokens > 0 ? p.num_tokens : SpeculationParams::kMostTokens}, s.most_more() - 1,

@@ -27,6 +27,8 @@ class Drafting final : private spec::Gate {
   // most `most_rows` tokens for all of them.
   void propose(std::span<Sequence* const> decoding, const sched::CostModel& cost, int64_t most_rows);
   bool computed() const { return computed_; }  // propose() had a model draft, which took time
+  // Whether the sequence's drafts are verified by rejection.
+  bool rejects(const Sequence& s) const { return params(s).verify == SpecVerify::kRejection; }
   // The step drew these tokens for the sequence. Call before they become its text.
   void drawn(Sequence& s, std::span<const Sampled> tokens);
   // The step verified the first `drafted` tokens of the sequence's draft; `accepted` were right and became its text.

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kBlock = kv::PrefixCache::kBlock;
 // The model's own probability of a drafted token from which on it has the grade 1, 2, ...
-constexpr float kSure[spec::kGrades - 1] = {0.2f, 0.35f, 0.5f, 0.65f, 0.8f, 0.9f, 0.97f};
+constexpr float kSure[spec::kNoGrade - 1] = {0.2f, 0.35f, 0.5f, 0.65f, 0.8f, 0.9f, 0.97f};
 
 int64_t blocks_for(int64_t tokens) { return (tokens + kBlock - 1) / kBlock; }
 
@@ -242,15 +242,18 @@ void ModelDrafter::read() {
 }
 
 void ModelDrafter::draw() {
-  drawn_.resize(going_.size());
   const auto draw_one = [this](int64_t i, SamplerScratch& scratch) {
     const Going& g = going_[static_cast<size_t>(i)];
     const float* row = logits_.as<float>() + static_cast<size_t>(g.row) * model_.runner->logit_stride();
-    drawn_[static_cast<size_t>(i)] = g.state->sampler.sample({row, static_cast<size_t>(model_.vocab)}, g.state->tokens,
-                                                             std::ssize(g.state->tokens), scratch);
+    const std::span<const float> logits(row, static_cast<size_t>(model_.vocab));
+    const std::vector<int32_t>& text = g.state->tokens;
+    const Sampler& sampler = g.state->sampler;
+    const Sampled drawn = sampler.sample(logits, text, std::ssize(text), scratch);
+    g.job->draft->add(drawn.token, g.job->rejection ? spec::kNoGrade : grade_of(drawn.logprob));
+    if (!g.job->rejection) return;
+    g.job->draft->drawn_from.push_back(spec::Distribution::of(sampler, logits, text, std::ssize(text), scratch));
   };
   draw_rows(model_.runner->threads(), std::ssize(going_), model_.vocab, scratch_, draw_one);
-  for (size_t i = 0; i < going_.size(); ++i) going_[i].job->draft->add(drawn_[i].token, grade_of(drawn_[i].logprob));
 }
 
 void ModelDrafter::leave() {

@@ -92,7 +92,6 @@ class ModelDrafter final : public spec::PacedDrafter {
   // Of the call.
   std::vector<Going> going_;
   std::vector<model::SpanInput> spans_;
-  std::vector<Sampled> drawn_;
   sched::StepShape shape_;
 };
 

@@ -28,15 +28,26 @@ LogitsRow Sampler::adjusted(std::span<const float> logits, std::span<const int32
 Sampled Sampler::sample(std::span<const float> logits, std::span<const int32_t> history, int64_t position,
                         SamplerScratch& scratch) const {
   const LogitsRow row = adjusted(logits, history, scratch);
-  Sampled result;
+  int32_t token = -1;
   if (!(params_.temperature > 0 && row.best > -std::numeric_limits<float>::infinity())) {
-    result.token = argmax(row);
+    token = argmax(row);
   } else if (const Race race(params_.seed, position); unrestricted(params_)) {
-    result.token = draw_any(row, static_cast<double>(params_.temperature), race);
+    token = draw_any(row, static_cast<double>(params_.temperature), race);
   } else {
     select_candidates(params_, row, scratch.candidates);
-    result.token = draw(scratch.candidates, race);
+    token = draw(scratch.candidates, race);
   }
+  return reported(token, row, scratch);
+}
+
+Sampled Sampler::report(int32_t token, std::span<const float> logits, std::span<const int32_t> history,
+                        SamplerScratch& scratch) const {
+  return reported(token, adjusted(logits, history, scratch), scratch);
+}
+
+Sampled Sampler::reported(int32_t token, const LogitsRow& row, SamplerScratch& scratch) const {
+  Sampled result;
+  result.token = token;
   if (params_.logprobs < 0) return result;
 
   const double lse = log_sum_exp(row);

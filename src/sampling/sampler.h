@@ -37,6 +37,10 @@ class Sampler {
   Sampled sample(std::span<const float> logits, std::span<const int32_t> history, int64_t position,
                  SamplerScratch& scratch) const;
 
+  // What sample() reports of this token where it draws it.
+  Sampled report(int32_t token, std::span<const float> logits, std::span<const int32_t> history,
+                 SamplerScratch& scratch) const;
+
   // The distribution that sample() draws from, as weights: what the rules leave, in any order. Empty if the token is
   // determined without a draw: at temperature 0, or if no logit is above -infinity.
   void distribution(std::span<const float> logits, std::span<const int32_t> history, SamplerScratch& scratch,
@@ -45,6 +49,7 @@ class Sampler {
   const SamplingParams& params() const { return params_; }
 
  private:
+  Sampled reported(int32_t token, const LogitsRow& row, SamplerScratch& scratch) const;
   LogitsRow adjusted(std::span<const float> logits, std::span<const int32_t> history, SamplerScratch& scratch) const;
 
   SamplingParams params_;

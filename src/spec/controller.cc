@@ -10,7 +10,7 @@ namespace {
 constexpr double kMemory = 1.0 - 1.0 / 64;  // of a count, per observation
 constexpr double kPriorWeight = 6.0;        // observations of all requests that a request's own outweigh
 constexpr double kGuessWeight = 4.0;
-constexpr double kGuess[kGrades] = {0.3, 0.35, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85};  // before anything was observed
+constexpr double kGuess[kGrades] = {0.3, 0.35, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.5};  // before anything was observed
 constexpr double kGuessOverall = 0.7;
 constexpr double kWorth = 1.03;       // gain that a draft must promise: estimates err, and the highest err upwards
 constexpr double kUnknownRow = 0.03;  // of a plain step, what a drafted row seems to cost at most before it was tried:

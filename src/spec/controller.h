@@ -52,6 +52,11 @@ struct RequestState {
     if (source < 0) return {};
     return std::span(drafts[static_cast<size_t>(source)].tokens).first(static_cast<size_t>(length));
   }
+  // The chosen draft's i-th token with what it was drawn from.
+  Proposal proposal(size_t i) const {
+    const Draft& d = drafts[static_cast<size_t>(source)];
+    return {d.tokens[i], d.drawn_from.empty() ? nullptr : &d.drawn_from[i]};
+  }
 };
 
 class Controller {

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "spec/rejection.h"
 #include "toccata/speculation.h"
 
 namespace toccata {
@@ -20,14 +21,18 @@ class Sampler;
 namespace toccata::spec {
 
 // How sure a drafter is of a token, in classes of its own making: 0 the least. What a class is worth is measured.
-inline constexpr int kGrades = 8;
+inline constexpr int kGrades = 9;
+inline constexpr int kNoGrade = kGrades - 1;  // the drafter does not say
 
 struct Draft {
   std::vector<int32_t> tokens;  // a chain: each follows the one before
   std::vector<uint8_t> grades;  // one per token, below kGrades
+  // One per token: what it was drawn from. Empty: each was the only one that this drafter could have proposed.
+  std::vector<Distribution> drawn_from;
   void clear() {
     tokens.clear();
     grades.clear();
+    drawn_from.clear();
   }
   void add(int32_t token, int grade) {
     tokens.push_back(token);
@@ -53,6 +58,9 @@ struct Job {
   int64_t most = 0;                  // tokens wanted, at least 1
   Draft* draft = nullptr;            // out: cleared, then at most `most` tokens; none if there is nothing to propose
   const Sampler* sampler = nullptr;  // that draws the request's tokens: who knows probabilities draws alike
+  // For verification by rejection: whoever draws tells the distributions, and grades that know what was drawn are
+  // left out, because whether a position is drafted must not depend on its own random numbers (spec/rejection.h).
+  bool rejection = false;
   // For a drafter whose tokens take time.
   int64_t most_read = 0;  // tokens of the text that it may read for this draft; beyond, it reads on the next time
   Gate* gate = nullptr;   // null: as many as are wanted

@@ -39,7 +39,7 @@ class Ngram final : public Drafter {
 int length_grade(int64_t length) {
   // 2, 3, 4, 5 to 7, 8 to 15, 16 to 31, 32 to 63, 64 and more.
   return length < 5 ? static_cast<int>(length) - 2
-                    : std::min(kGrades - 1, static_cast<int>(std::bit_width(static_cast<uint64_t>(length))));
+                    : std::min(kNoGrade - 1, static_cast<int>(std::bit_width(static_cast<uint64_t>(length))));
 }
 
 int32_t continued(const TextIndex& index, int64_t position, const Draft& draft) {

@@ -20,4 +20,15 @@ size_t verify_coupled(std::span<const int32_t> draft, Draw draw) {
   return draft.size();
 }
 
+// Another rule, which decides itself: keep(i) gives whether the i-th of `drafted` tokens is kept, for i = 0, 1, ...
+// until one is not. Behind a whole draft the target draws one token more, draw(drafted).
+template <class Keep, class Draw>
+size_t verify_by(size_t drafted, Keep keep, Draw draw) {
+  for (size_t i = 0; i < drafted; ++i) {
+    if (!keep(i)) return i;
+  }
+  draw(drafted);
+  return drafted;
+}
+
 }  // namespace toccata::spec

@@ -57,6 +57,26 @@ TEST(ApiRequest, DefaultsAreOpenAis) {
   EXPECT_NE(complete("")->request(0).sampling.seed, complete("")->request(0).sampling.seed);
 }
 
+void expect_refused(const char* members, const char* param) {
+  EXPECT_EQ(refusal(complete(members)), std::string("400 ") + param) << members;
+  EXPECT_EQ(refusal(chat(members)), std::string("400 ") + param) << members;
+}
+
+TEST(ApiRequest, RefusesBadSpeculation) {
+  const std::pair<const char*, const char*> bad[] = {
+      {R"("speculative":"on")", "speculative"},
+      {R"("speculative":true)", "speculative"},
+      {R"("speculative":{})", "speculative"},
+      {R"("speculative":{"method":"x"})", "speculative"},
+      {R"("speculative":{"method":"ngram","num_tokens":0})", "speculative.num_tokens"},
+      {R"("speculative":{"method":"ngram","num_tokens":33})", "speculative.num_tokens"},
+      {R"("speculative":{"method":"ngram","num_tokens":"2"})", "speculative.num_tokens"},
+      {R"("speculative":{"method":"ngram","verify":"strict"})", "speculative.verify"},
+      {R"("speculative":{"method":"ngram","verify":1})", "speculative.verify"},
+  };
+  for (const auto& [members, param] : bad) expect_refused(members, param);
+}
+
 TEST(ApiRequest, RefusesValuesOutOfRangeAndNamesTheParameter) {
   const std::pair<const char*, const char*> bad[] = {
       {R"("logit_bias":{"99999999":-100})", "logit_bias"},
@@ -105,19 +125,9 @@ TEST(ApiRequest, RefusesValuesOutOfRangeAndNamesTheParameter) {
       {R"("kv_policy":"streaming","kv_budget":100,"kv_sinks":-1)", "kv_sinks"},
       {R"("kv_policy":"streaming","kv_budget":100,"kv_evict_interval":513)", "kv_evict_interval"},
       {R"("ignore_eos":"yes")", "ignore_eos"},
-      {R"("speculative":"on")", "speculative"},
-      {R"("speculative":true)", "speculative"},
-      {R"("speculative":{})", "speculative"},
-      {R"("speculative":{"method":"x"})", "speculative"},
-      {R"("speculative":{"method":"ngram","num_tokens":0})", "speculative.num_tokens"},
-      {R"("speculative":{"method":"ngram","num_tokens":33})", "speculative.num_tokens"},
-      {R"("speculative":{"method":"ngram","num_tokens":"2"})", "speculative.num_tokens"},
       {R"("timeout":-1)", "timeout"},
   };
-  for (const auto& [members, param] : bad) {
-    EXPECT_EQ(refusal(complete(members)), std::string("400 ") + param) << members;
-    EXPECT_EQ(refusal(chat(members)), std::string("400 ") + param) << members;
-  }
+  for (const auto& [members, param] : bad) expect_refused(members, param);
   EXPECT_EQ(refusal(complete(R"("suffix":"x")")), "400 suffix");
   EXPECT_EQ(refusal(complete(R"("logprobs":21)")), "400 logprobs");
   for (const char* m : {R"("top_logprobs":3)", R"("logprobs":true,"top_logprobs":21)",
@@ -136,6 +146,11 @@ TEST(ApiRequest, TakesExtensionsAndNullAsOff) {
   EXPECT_EQ(complete(R"("top_p":0)")->request(0).sampling.top_k, 1);
   EXPECT_FALSE(complete(R"("top_p":0)")->request(0).speculative);
   EXPECT_EQ(complete(R"("speculative":"off")")->request(0).speculative->method, SpecMethod::kOff);
+  EXPECT_EQ(complete(R"("speculative":{"method":"auto"})")->request(0).speculative->verify, SpecVerify::kCoupled);
+  EXPECT_EQ(complete(R"("speculative":{"method":"auto","verify":null})")->request(0).speculative->verify,
+            SpecVerify::kCoupled);
+  EXPECT_EQ(complete(R"("speculative":{"method":"auto","verify":"rejection"})")->request(0).speculative->verify,
+            SpecVerify::kRejection);
   const auto drafted = complete(R"("n":2,"speculative":{"method":"suffix","num_tokens":9})");
   ASSERT_TRUE(drafted);
   EXPECT_EQ(drafted->request(1).speculative->method, SpecMethod::kSuffix);

@@ -119,6 +119,12 @@ void read_speculative(JsonFields& fields, Request& shared) {
           static_cast<int32_t>(inner.integer("num_tokens", 1, SpeculationParams::kMostTokens).value_or(p.num_tokens));
     }
     if (!inner.ok()) return fields.fault(inner.error());
+    if (const json::value* verify = inner.find("verify")) {
+      const json::string* rule = verify->if_string();
+      const auto found = rule ? spec_verify(std::string_view(rule->data(), rule->size())) : std::nullopt;
+      if (!found) return fields.wrong("speculative.verify", "\"coupled\" or \"rejection\"");
+      p.verify = *found;
+    }
     const json::value* method = inner.find("method");
     name = method == nullptr ? nullptr : method->if_string();
   }
