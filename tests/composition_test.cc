@@ -11,6 +11,7 @@
 #include <optional>
 #include <sstream>
 
+#include "base/testing.h"
 #include "engine/model_drafter.h"
 #include "support/composition.h"
 #include "support/composition_document.h"
@@ -25,13 +26,8 @@ using test::Combination;
 
 constexpr int32_t kVocab = 96;
 constexpr int64_t kSequences = 4, kDraftRows = 16, kMaxRows = kSequences + kDraftRows + 512;
-// Builds without optimisation, as those of the sanitizers, take some of the combinations: a prime number apart, so that
-// each option meets each other one.
-#ifdef NDEBUG
-constexpr int kStride = 1;
-#else
-constexpr int kStride = 7;
-#endif
+// Under a sanitizer some of the combinations: a prime number apart, so that each option meets each other one.
+constexpr int kStride = test::kSanitized ? 7 : 1;
 constexpr int64_t kBudget = 40;  // two blocks, and the interval's behind them
 
 const test::TinyModel& tiny_model() {

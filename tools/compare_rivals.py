@@ -4,9 +4,9 @@
   tools/compare_rivals.py --toccata build/release/apps/toccata/toccata --rival llama.cpp=DIR --rival ik=DIR \\
       -m a.gguf -m b.gguf --prefill 512 --decode 64 --depth 0 --batch 4,8,16 --pairs 5
 
-DIR holds llama-bench and llama-batched-bench; ik_llama.cpp repacks at load (-rtr), its faster way. In each round every program runs once, one after the other, so that drift
-of the machine hits all alike; the table gives medians over the rounds and the median of the per-round ratios with its
-range. Standard library only.
+DIR holds llama-bench and llama-batched-bench; ik_llama.cpp repacks at load (-rtr), its faster way. In each round every
+program runs once, one after the other, so that drift of the machine hits all alike; the table gives medians over the
+rounds and the median of the per-round ratios with its range. Standard library only.
 """
 import argparse
 import json

@@ -93,9 +93,8 @@ void add_speculation_options(ArgParser& parser, SpeculationOptions& options) {
   parser.choice(
       "--spec-method", options.method, {"off", "ngram", "suffix", "model", "auto"},
       "who drafts tokens that a step verifies, which by default never changes the answer: ngram looks for the end of "
-      "the "
-      "text earlier in it, suffix also counts what followed, model asks --draft-model; auto takes whichever promises "
-      "most");
+      "the text earlier in it, suffix also counts what followed, model asks --draft-model; auto takes whichever "
+      "promises most");
   parser.text("-md,--draft-model", options.draft_model, "FILE",
               "a smaller GGUF model of the same vocabulary; without --spec-method it is who drafts");
   parser.text("--spec-num-tokens", options.num_tokens, "N|auto",
