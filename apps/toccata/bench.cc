@@ -6,8 +6,10 @@
 #include "bench_output.h"
 #include "bench_serve.h"
 #include "commands.h"
+#include "engine/engine_trace.h"
 #include "interrupt.h"
 #include "output.h"
+#include "trace_option.h"
 
 namespace toccata::cli {
 namespace {
@@ -18,6 +20,7 @@ struct Options {
   std::vector<int64_t> prompts = {512}, gens = {128}, depths = {0}, batches = {1}, rows, threads = {0};
   int64_t repetitions = 5;
   bool json = false;
+  TraceOption trace;
 };
 
 void declare(ArgParser& parser, Options& o) {
@@ -36,6 +39,7 @@ void declare(ArgParser& parser, Options& o) {
   add_cache_types(parser, o.model.k_type, o.model.v_type, o.model.kv_rotate, o.model.kv_skip_layers);
   add_kv_options(parser, o.model.kv);
   parser.flag("--json", o.json, "JSON rows with llama-bench's field names");
+  o.trace.declare(parser);
   parser.footer(
       "The limit of a test is the time in which this machine, at its best, can read the bytes or do the\n"
       "operations that the test needs, whichever takes longer; it is measured at the start.\n"
@@ -123,6 +127,7 @@ class Bench {
     context.options.threads = threads;
     Result<std::unique_ptr<LoadedModel>> model = load_model(context.options, needs_of(tests, options_.model.chunk));
     if (!model) return tl::unexpected(model.error());
+    if (options_.trace.file()) (*model)->runner = engine::traced((*model)->runner, options_.trace.file());
     context.model = model->get();
     Result<MachineLimits> measured = limits((*model)->threads, (*model)->runner->isa());
     if (!measured) return tl::unexpected(measured.error());
@@ -169,9 +174,9 @@ int bench_main(int argc, char** argv) {
   if (!tests) return parser.usage_error(tests.error().message);
   if (tests->empty()) return parser.usage_error("nothing to do: -p, -n, -pg and --rows are all empty");
   install_signal_handlers();
-  const Status s = Bench(o).run(*tests);
-  if (interrupted()) return 130;
-  return s ? 0 : report("bench", s.error());
+  Status s = o.trace.open();
+  if (s) s = Bench(o).run(*tests);
+  return o.trace.close("bench", interrupted() ? 130 : s ? 0 : report("bench", s.error()));
 }
 
 }  // namespace toccata::cli

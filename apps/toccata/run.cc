@@ -11,6 +11,7 @@
 #include "run_generate.h"
 #include "run_prompt.h"
 #include "run_report.h"
+#include "trace_option.h"
 
 namespace toccata::cli {
 namespace {
@@ -21,6 +22,7 @@ struct Options {
   SpeculationOptions speculation;
   GenerateOptions generate;
   std::string prompt, file, system;
+  TraceOption trace;
   bool raw = false, no_stream = false, verbose = false, quiet = false;
 };
 
@@ -40,6 +42,7 @@ void declare(ArgParser& parser, Options& o) {
   add_sampling_options(parser, o.sampling);
   add_speculation_options(parser, o.speculation);
   add_engine_options(parser, o.model);
+  o.trace.declare(parser);
   parser.footer(
       "Without -p and -f the prompt comes from stdin, or on a terminal you chat.\n"
       "\n"
@@ -122,7 +125,7 @@ Result<Generator> make_generator(const Options& o, const LoadedModel& model) {
   }
   const Result<SpeculationParams> speculation = resolve_speculation(o.speculation);
   if (!speculation) return tl::unexpected(speculation.error());
-  Generator::Options options{std::move(*params), *speculation, nullptr, o.model.chunk};
+  Generator::Options options{std::move(*params), *speculation, nullptr, o.model.chunk, o.trace.file()};
   if (!o.speculation.draft_model.empty()) {
     Result<std::unique_ptr<spec::PacedDrafter>> draft = load_draft(o.speculation.draft_model, o.model, model);
     if (!draft) return tl::unexpected(draft.error());
@@ -146,6 +149,27 @@ int check(const ArgParser& parser, const Options& o) {
   return 0;
 }
 
+int answer_or_chat(Options& o, bool chatting, const std::string& text) {
+  Result<std::unique_ptr<LoadedModel>> model = load_model(o.model, Generator::needs(o.model));
+  if (!model) return report("run", model.error());
+  const Result<PromptMaker> prompts = PromptMaker::create(**model, o.raw);
+  if (!prompts) return report("run", prompts.error());
+  Result<Generator> generator = make_generator(o, **model);
+  if (!generator) return report("run", generator.error());
+  if (interrupted()) return 130;
+  if (!chatting) {
+    if (!o.raw && !prompts->has_template()) {
+      std::fputs("toccata run: the model has no chat template, so the prompt is continued as with --raw\n", stderr);
+    }
+    return run_once(o, **model, *prompts, *generator, text);
+  }
+  if (!prompts->has_template()) {
+    return report("run", {ErrorCode::kUnsupported, "the model has no chat template, so it cannot chat: use -p"});
+  }
+  const ChatOptions chat_options{o.generate, o.system, o.verbose};
+  return chat(**model, *prompts, *generator, chat_options, make_listener(o, **model));
+}
+
 }  // namespace
 
 int run_main(int argc, char** argv) {
@@ -161,24 +185,8 @@ int run_main(int argc, char** argv) {
   Result<std::string> text = chatting ? Result<std::string>("") : prompt_text(parser, o);
   if (!text) return report("run", text.error());
   if (interrupted()) return 130;
-  Result<std::unique_ptr<LoadedModel>> model = load_model(o.model, Generator::needs(o.model));
-  if (!model) return report("run", model.error());
-  const Result<PromptMaker> prompts = PromptMaker::create(**model, o.raw);
-  if (!prompts) return report("run", prompts.error());
-  Result<Generator> generator = make_generator(o, **model);
-  if (!generator) return report("run", generator.error());
-  if (interrupted()) return 130;
-  if (!chatting) {
-    if (!o.raw && !prompts->has_template()) {
-      std::fputs("toccata run: the model has no chat template, so the prompt is continued as with --raw\n", stderr);
-    }
-    return run_once(o, **model, *prompts, *generator, *text);
-  }
-  if (!prompts->has_template()) {
-    return report("run", {ErrorCode::kUnsupported, "the model has no chat template, so it cannot chat: use -p"});
-  }
-  const ChatOptions chat_options{o.generate, o.system, o.verbose};
-  return chat(**model, *prompts, *generator, chat_options, make_listener(o, **model));
+  if (Status s = o.trace.open(); !s) return report("run", s.error());
+  return o.trace.close("run", answer_or_chat(o, chatting, *text));
 }
 
 }  // namespace toccata::cli

@@ -91,6 +91,7 @@ Result<Generator> Generator::create(const LoadedModel& model, Options options) {
   parts.drafters = spec::text_drafters(false);
   parts.drafters.model = std::move(options.draft_model);
   parts.speculation = options.speculation;
+  parts.trace = std::move(options.trace);
   Result<std::unique_ptr<engine::Core>> core = engine::Core::create(std::move(parts));
   if (!core) return tl::unexpected(core.error());
   return Generator(model, std::move(options.sampling), std::move(*core));

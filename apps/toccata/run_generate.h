@@ -49,6 +49,7 @@ class Generator {
     SpeculationParams speculation;
     std::unique_ptr<spec::PacedDrafter> draft_model;  // may be null
     int64_t chunk = 512;                              // most prompt tokens per step
+    std::shared_ptr<TraceFile> trace;                 // may be null
   };
   // What the model has to be loaded with.
   static LoadNeeds needs(const ModelOptions& model);

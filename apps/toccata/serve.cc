@@ -8,6 +8,7 @@
 #include "loaded_model.h"
 #include "options.h"
 #include "server/server.h"
+#include "trace_option.h"
 
 namespace toccata::cli {
 namespace {
@@ -24,6 +25,7 @@ struct Options {
   std::string spec_corpus = "own";
   std::vector<std::string> names;
   std::vector<int64_t> kv_skip_layers;
+  TraceOption trace;
 };
 
 void declare_engine(ArgParser& parser, Options& o) {
@@ -45,6 +47,7 @@ void declare_engine(ArgParser& parser, Options& o) {
                 "milliseconds between two tokens that auto keeps to; 0: about eight plain steps");
   parser.flag("--no-chunked-prefill", o.no_chunked, "read each prompt in one go while everybody waits, for comparison");
   parser.flag("--no-prefix-caching", o.no_prefix_caching, "compute every prompt from its first token");
+  o.trace.declare(parser);
 }
 
 void declare_http(ArgParser& parser, Options& o) {
@@ -168,9 +171,11 @@ int serve_main(int argc, char** argv) {
   if (const std::optional<int> code = parser.parse(argc, argv)) return *code;
   if (const int code = resolve(parser, o)) return code;
   if (const Status keys = add_keys(o); !keys) return report("serve", keys.error());
+  if (Status s = o.trace.open(); !s) return report("serve", s.error());
+  o.engine.trace = o.trace.file();
   Result<server::TextSide> text = text_side(o);
   if (!text) return report("serve", text.error());
-  return server::serve(o.server, std::move(*text), [&o] { return Engine::start(o.engine); });
+  return o.trace.close("serve", server::serve(o.server, std::move(*text), [&o] { return Engine::start(o.engine); }));
 }
 
 }  // namespace toccata::cli

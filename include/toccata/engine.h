@@ -9,6 +9,7 @@
 
 #include "toccata/request.h"
 #include "toccata/speculation.h"
+#include "toccata/trace.h"
 
 namespace toccata {
 
@@ -32,6 +33,7 @@ struct EngineOptions {
   SpeculationParams speculation;    // of requests that say nothing about it
   bool shared_spec_corpus = false;  // suffix drafts also from earlier answers of the same cache_salt, in bounded memory
   KvPolicy kv;                      // of requests without a policy of their own
+  std::shared_ptr<TraceFile> trace;  // of steps and requests, written by the engine's thread; null: none
 };
 
 // What speculation did; counters since start. Verified drafts only: what was not verified cost nothing.

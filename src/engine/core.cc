@@ -19,6 +19,7 @@ Core::Core(Parts parts)
       scheduler_(parts_.scheduler, memory_),
       drafting_(std::move(parts_.drafters), parts_.speculation) {
   if (!parts_.clock) parts_.clock = monotonic_seconds;
+  if (parts_.trace) trace_.emplace(parts_.trace, parts_.info.name);
 }
 
 Result<std::unique_ptr<Core>> Core::create(Parts parts) {
@@ -94,7 +95,9 @@ void Core::add(RequestId id, Request request, std::shared_ptr<RequestListener> l
     if (!state) {
       s->report.error = state.error();
       left_queue_.push_back(id);
-      return s->finish(FinishReason::kError, now);
+      s->finish(FinishReason::kError, now);
+      if (trace_) trace_->request(*s, FinishReason::kError, now);
+      return;
     }
     s->ranked.emplace(std::move(*state));
   }
@@ -116,7 +119,9 @@ void Core::end(RequestId id, FinishReason reason) {
   sequences_.erase(found);
   drafting_.finished(*s);
   if (!s->started()) left_queue_.push_back(id);
-  s->finish(reason, now());
+  const double at = now();
+  s->finish(reason, at);
+  if (trace_) trace_->request(*s, reason, at);
 }
 
 void Core::cancel(RequestId id) { end(id, FinishReason::kCancelled); }
@@ -282,6 +287,7 @@ void Core::plan() {
   draft();
   plan_ = &scheduler_.plan(step_start_, drafting_seconds_);
   account(*plan_, step_start_);
+  if (trace_) marks_.planned = now();
 }
 
 void Core::run() {
@@ -289,8 +295,15 @@ void Core::run() {
   if (plan.slices.empty()) return;
   build(plan);
   const double before = monotonic_seconds();
-  const Status done = parts_.runner->forward({spans_}, *parts_.pool, logits_.as<float>());
+  model::Step step{spans_};
+  if (trace_) {
+    marks_.phases = {};
+    marks_.forward = now();
+    step.phases = &marks_.phases;
+  }
+  const Status done = parts_.runner->forward(step, *parts_.pool, logits_.as<float>());
   const double forward = monotonic_seconds() - before;
+  if (trace_) marks_.computed = now();
   if (!done) {
     fail_step(plan, done.error());
     return;
@@ -303,6 +316,7 @@ void Core::run() {
   }
   scheduler_.completed();
   draw();
+  if (trace_) marks_.drawn = now();
   deliver(now());
   stats_.last_step_tokens = plan.shape.rows();
   stats_.last_step_predicted_seconds = plan.predicted_seconds;
@@ -317,6 +331,14 @@ void Core::run() {
   const sched::StepShape& shape = plan.shape;
   latest_ = {stats_.steps,  step_start_, stats_.last_step_seconds, shape.decodes, shape.prefill_tokens,
              shape.drafted, accepted_};
+  if (trace_) trace_step();
+}
+
+void Core::trace_step() {
+  EngineStats stats;
+  fill(stats);
+  trace_->step(latest_, marks_, drafting_seconds_, stats);
+  if (idle()) trace_->flush();  // who knows when the next event comes
 }
 
 void Core::fill(EngineStats& stats) const {

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "base/aligned_buffer.h"
 #include "engine/block_memory.h"
 #include "engine/drafting.h"
+#include "engine/engine_trace.h"
 #include "engine/sequence.h"
 #include "model/runner.h"
 #include "sched/scheduler.h"
@@ -27,8 +29,9 @@ struct Parts {
   sched::Options scheduler;
   bool prefix_caching = true;
   spec::Drafters drafters;
-  SpeculationParams speculation;  // of requests that say nothing about it
-  std::function<double()> clock;  // seconds; empty: the monotonic clock
+  SpeculationParams speculation;     // of requests that say nothing about it
+  std::function<double()> clock;     // seconds; empty: the monotonic clock
+  std::shared_ptr<TraceFile> trace;  // null: none
 };
 
 class Core {
@@ -78,6 +81,7 @@ class Core {
   void draw();
   void deliver(double now);
   void end(RequestId id, FinishReason reason);
+  void trace_step();
   void fail_step(const sched::Plan& plan, const Error& error);
 
   uint64_t block_bytes() const {  // in all layers
@@ -115,6 +119,8 @@ class Core {
   StepRecord latest_;
   int64_t accepted_ = 0;  // drafted tokens of the step
   const sched::Plan* plan_ = nullptr;
+  std::optional<EngineTrace> trace_;
+  StepMarks marks_;                               // of the step, with a trace
   double step_start_ = 0, drafting_seconds_ = 0;  // of the step
 };
 

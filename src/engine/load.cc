@@ -119,6 +119,7 @@ Result<engine::Parts> load(const EngineOptions& o) {
   parts.prefix_caching = o.prefix_caching;
   parts.drafters = spec::text_drafters(o.shared_spec_corpus);
   parts.speculation = o.speculation;
+  parts.trace = o.trace;
 
   model::RunnerOptions run;
   run.threads = o.threads;

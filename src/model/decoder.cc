@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "base/clock.h"
 
 namespace toccata::model {
 
@@ -222,18 +223,20 @@ void Decoder::layer(Team& team, const kv::Pool& pool, int index) {
                               {&w.v.matrix, q + q_width_ + kv_width_, qkv_stride_}};
   multiply(team, qkv);
   finish_qkv(team, pool, index);
+  mark(team, &PhaseTimes::qkv);
   attend(team, pool, index);
-  if (index + 1 == config_.layers) {
-    keep_logit_rows(team);
-    if (rows_ == 0) return;
-  }
+  if (index + 1 == config_.layers) keep_logit_rows(team);
+  mark(team, &PhaseTimes::attention);
+  if (rows_ == 0) return;
   finish_attention(team, pool, index);
   const MatmulTarget o[] = {{&w.o.matrix, branch, dim_width_}};
   multiply(team, o);
   add_bias(team, *kernels_->vec, w.o, branch, dim_width_, rows_);
+  mark(team, &PhaseTimes::output);
   residual_norm(team, branch, w.attn_post_norm, w.ffn_norm, kinds({&w.gate, &w.up}));
   feed_forward(team, w);
   add_bias(team, *kernels_->vec, w.down, branch, dim_width_, rows_);
+  mark(team, &PhaseTimes::ffn);
 }
 
 void Decoder::project_logits(Team& team, float* logits) {
@@ -241,10 +244,18 @@ void Decoder::project_logits(Team& team, float* logits) {
                 kinds({&weights_->output()}));
   const MatmulTarget target[] = {{&weights_->output().matrix, logits, logit_stride()}};
   multiply(team, target);
+  mark(team, &PhaseTimes::logits);
+}
+
+void Decoder::add_phase(double PhaseTimes::*phase) {
+  const double now = monotonic_seconds();
+  phases_->*phase += now - phase_begin_;
+  phase_begin_ = now;
 }
 
 void Decoder::run(Team& team, const kv::Pool& pool, float* logits) {
   embed(team);
+  mark(team, &PhaseTimes::embed);
   for (int i = 0; i < config_.layers; ++i) layer(team, pool, i);
   if (rows_ > 0) project_logits(team, logits);
 }

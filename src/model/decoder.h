@@ -55,6 +55,11 @@ class Decoder final : public ModelRunner {
   void keep_logit_rows(Team& team);
   void feed_forward(Team& team, const LayerWeights& w);
   void project_logits(Team& team, float* logits);
+  // A phase has ended, at a barrier: its time since the mark before.
+  void mark(const Team& team, double PhaseTimes::*phase) {
+    if (phases_ != nullptr && team.rank() == 0) add_phase(phase);
+  }
+  void add_phase(double PhaseTimes::*phase);
 
   // x += post_norm(branch) (post_norm null: x += branch; branch null: nothing), then norm(x) quantised.
   void residual_norm(Team& team, const float* branch, const float* post_norm, const float* norm, KindMask mask);
@@ -90,6 +95,8 @@ class Decoder final : public ModelRunner {
   std::vector<int64_t> sink_positions_;  // of q_sink_; -1: the row needs none
   std::vector<int32_t> logit_rows_;
   std::vector<attention::Span> spans_;
+  PhaseTimes* phases_ = nullptr;
+  double phase_begin_ = 0.0;
 };
 
 }  // namespace toccata::model

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/cpu_features.h"
 #include "model/decoder.h"
 
@@ -232,6 +233,8 @@ void Decoder::lay_out(const Step& step) {
 Status Decoder::forward(const Step& step, kv::Pool& pool, float* logits) {
   if (Status s = check(step, pool); !s) return s;
   lay_out(step);
+  phases_ = step.phases;
+  if (phases_ != nullptr) phase_begin_ = monotonic_seconds();
   threads_.run([&](Team& team) { run(team, pool, logits); });
   return {};
 }

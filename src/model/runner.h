@@ -31,8 +31,19 @@ struct SpanInput {
   int64_t entry(int64_t block) const { return plan ? plan->entry(block) : block; }
 };
 
+// Seconds of a step's phases, each summed over the layers.
+struct PhaseTimes {
+  double embed = 0.0;
+  double qkv = 0.0;        // norm, products of Q, K and V, rotation
+  double attention = 0.0;  // with writing K and V to the cache
+  double output = 0.0;     // product of the attention's output
+  double ffn = 0.0;        // residual, norm, gate, up, activation, down
+  double logits = 0.0;     // last norm and the output layer
+};
+
 struct Step {
   std::span<const SpanInput> spans;
+  PhaseTimes* phases = nullptr;  // measured and added to, if not null
   int64_t rows() const;
   int64_t logit_rows() const;
 };
