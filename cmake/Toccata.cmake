@@ -4,8 +4,7 @@
 # toccata_NAME and src/NAME/**/*_test.cc as the test program NAME_test, so that a new source
 # or test file is never forgotten. DEPS are other modules, LIBS outside libraries. THREADS: the tests run code on several
 # threads, so that CTest labels them "threads", and the target thread_tests, which ThreadSanitizer's part of ./run-tests
-# builds, has their program. COMPUTES: the tests hold a slow reference of their own, so they are optimized under a
-# sanitizer too.
+# builds, has their program. COMPUTES: the tests hold a slow reference of their own, so they are optimized.
 
 find_package(Threads REQUIRED)
 find_program(CCACHE ccache)
@@ -38,7 +37,7 @@ function(toccata_test name)
   add_executable(${name} ${A_SOURCES})
   # Not __FILE__: a compiler cache may make that relative.
   target_compile_definitions(${name} PRIVATE TOCCATA_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
-  if(TOCCATA_SANITIZE AND NOT A_COMPUTES)  # halves the time to compile it; what it tests keeps the preset's flags
+  if(NOT A_COMPUTES)  # halves the time to compile it; what it tests keeps the preset's flags
     target_compile_options(${name} PRIVATE -O0)
   endif()
   list(TRANSFORM A_DEPS PREPEND toccata_)

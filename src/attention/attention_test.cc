@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <span>
 #include <string>
 
 #include "attention/testing.h"
@@ -18,6 +19,7 @@ using testing::World;
 
 const kernels::KernelSet& fastest() { return kernels::available_kernels().back(); }
 const kernels::KernelSet& generic() { return kernels::available_kernels().front(); }
+std::span<const kernels::KernelSet> faster() { return std::span(kernels::available_kernels()).subspan(1); }
 
 std::vector<float> run(const Shape& shape, const kernels::KernelSet& set, Method method, int threads, int chunk,
                        int64_t length) {
@@ -77,18 +79,18 @@ class AttentionShapes : public ::testing::TestWithParam<NamedShape> {};
 INSTANTIATE_TEST_SUITE_P(All, AttentionShapes, ::testing::ValuesIn(shapes()),
                          [](const auto& p) { return p.param.name; });
 
+// One instruction set will do for the oracle: the others have its bits.
 TEST_P(AttentionShapes, FlashMatchesTheOracle) {
   const Shape& shape = GetParam().shape;
-  for (const kernels::KernelSet& set : kernels::available_kernels()) {
-    expect_oracle(shape, run(shape, set, Method::kFlash, 2, 97, 560), 560);
-  }
+  expect_oracle(shape, run(shape, fastest(), Method::kFlash, 2, 97, 560), 560);
 }
 
 TEST_P(AttentionShapes, NaiveMatchesTheOracleForEveryChunking) {
   const Shape& shape = GetParam().shape;
   const std::vector<float> whole = run(shape, generic(), Method::kNaive, 1, 250, 250);
   expect_oracle(shape, whole, 250);
-  for (const kernels::KernelSet& set : kernels::available_kernels()) {
+  expect_same(run(shape, generic(), Method::kNaive, 2, 33, 250), whole, "generic");
+  for (const kernels::KernelSet& set : faster()) {
     for (int chunk : {1, 33, 250}) {
       expect_same(run(shape, set, Method::kNaive, 2, chunk, 250), whole, std::string(set.isa));
     }
@@ -98,7 +100,7 @@ TEST_P(AttentionShapes, NaiveMatchesTheOracleForEveryChunking) {
 TEST_P(AttentionShapes, InstructionSetsAgreeBitForBit) {
   const Shape& shape = GetParam().shape;
   const std::vector<float> want = run(shape, generic(), Method::kFlash, 2, 330, 600);
-  for (const kernels::KernelSet& set : kernels::available_kernels()) {
+  for (const kernels::KernelSet& set : faster()) {
     expect_same(run(shape, set, Method::kFlash, 2, 330, 600), want, std::string(set.isa));
   }
 }
@@ -109,7 +111,8 @@ TEST_P(AttentionShapes, ChunksAndThreadsDoNotChangeABit) {
   const std::vector<float> whole = run(shape, fastest(), Method::kFlash, 1, 1300, length);
   for (int chunk : test::cases({1, 7, 64, 512, 1300}, {7, 512})) {
     for (int threads : test::cases({1, 2, 5}, {2})) {
-      if (chunk < 64 && threads == 5) continue;  // barriers of more threads than CPUs are slow
+      // Barriers of more threads than CPUs are slow. Of one thread a small and a large chunk will do.
+      if (threads == 5 ? chunk != 64 && chunk != length : threads == 1 && chunk != 7 && chunk != 512) continue;
       expect_same(run(shape, fastest(), Method::kFlash, threads, chunk, length), whole,
                   "chunk " + std::to_string(chunk) + ", threads " + std::to_string(threads));
     }
