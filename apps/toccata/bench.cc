@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <map>
 
+#include "bench_ablate.h"
 #include "bench_output.h"
 #include "bench_serve.h"
 #include "commands.h"
@@ -49,7 +50,8 @@ void declare(ArgParser& parser, Options& o) {
       "  toccata bench -m a.gguf -m b.gguf -p 0 -n 64 -d 0,4096 -t 1,2\n"
       "  toccata bench -m model.gguf -p 0 -n 32 -b 1,4,8,16 --rows 1,2,4,8,16 --json\n"
       "\n"
-      "'toccata bench serve' measures a running server; 'toccata bench serve --help' lists its options.");
+      "'toccata bench ablate' compares each optimization off and on, 'toccata bench serve' measures a running server;\n"
+      "their --help lists their options.");
 }
 
 Result<std::vector<BenchTest>> plan(const Options& o) {
@@ -164,6 +166,7 @@ class Bench {
 
 int bench_main(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == "serve") return bench_serve_main(argc - 1, argv + 1);
+  if (argc > 1 && std::string_view(argv[1]) == "ablate") return bench_ablate_main(argc - 1, argv + 1);
   Options o;
   ArgParser parser("toccata bench", "Measures prefill and decode speed beside the physical limits of this machine.");
   declare(parser, o);

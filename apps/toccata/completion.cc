@@ -20,7 +20,7 @@ constexpr const char* kBash = R"sh(# bash completion for toccata; load with: sou
 _toccata() {
   local cur=${COMP_WORDS[COMP_CWORD]} option=${COMP_WORDS[COMP_CWORD-1]} words
   local help=(toccata "${COMP_WORDS[1]}")
-  case "${COMP_WORDS[*]:1:2}" in simulate\ [a-z]* | "bench serve") help+=("${COMP_WORDS[2]}") ;; esac
+  case "${COMP_WORDS[*]:1:2}" in simulate\ [a-z]* | "bench serve" | "bench ablate") help+=("${COMP_WORDS[2]}") ;; esac
   COMPREPLY=()
   if [ "$COMP_CWORD" -eq 1 ] || [ "${COMP_WORDS[1]}" = help ]; then
     words=$(toccata --help 2>/dev/null | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p')
@@ -56,7 +56,7 @@ _toccata() {
   local -a list
   local option=$words[CURRENT-1]
   local -a help=(toccata $words[2])
-  [[ $words[2,3] == (simulate\ [a-z]*|bench\ serve) ]] && help+=($words[3])
+  [[ $words[2,3] == (simulate\ [a-z]*|bench\ serve|bench\ ablate) ]] && help+=($words[3])
   if (( CURRENT == 2 )) || [[ $words[2] == help ]]; then
     list=(${(f)"$(toccata --help 2>/dev/null | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\)  *\(.*\)/\1:\2/p')"})
     _describe command list
@@ -88,7 +88,7 @@ end
 function __toccata_help
   set -l words (commandline -opc)
   switch "$words[2..3]"
-    case 'simulate *' 'bench serve'
+    case 'simulate *' 'bench serve' 'bench ablate'
       toccata $words[2..3] --help 2>/dev/null
     case '*'
       toccata $words[2] --help 2>/dev/null

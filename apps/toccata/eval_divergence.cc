@@ -81,6 +81,15 @@ Status print(Divergence d) {
 
 }  // namespace
 
+Result<DivergenceSummary> divergence_of(LoadedModel& base, LoadedModel& other, const std::vector<int32_t>& ids) {
+  Divergence d;
+  if (Status s = compare_window(base, other, ids, d); !s) return tl::unexpected(s.error());
+  if (d.kl.empty() || d.scored == 0) return DivergenceSummary();
+  const double scored = static_cast<double>(d.scored), n = static_cast<double>(d.kl.size());
+  return DivergenceSummary{std::accumulate(d.kl.begin(), d.kl.end(), 0.0) / n, std::exp(d.nll / scored),
+                           std::exp(d.base_nll / scored), std::ssize(d.kl)};
+}
+
 Status eval_divergence(const ModelOptions& options, const std::string& text_path) {
   Result<std::string> text = read_text(text_path);
   if (!text) return tl::unexpected(text.error());

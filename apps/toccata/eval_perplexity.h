@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "loaded_model.h"
 #include "options.h"
 
 namespace toccata::cli {
@@ -14,6 +15,15 @@ Status eval_perplexity(const ModelOptions& options, const std::string& text_path
 // The same windows, compared token by token with the same model whose cache is f16: mean KL divergence of the two
 // distributions, how often the most likely token is the same, and both perplexities.
 Status eval_divergence(const ModelOptions& options, const std::string& text_path);
+
+struct DivergenceSummary {
+  double kl = 0;  // mean, of the second from the first
+  double perplexity = 0, base_perplexity = 0;
+  int64_t tokens = 0;  // compared
+};
+// One window of both, which are the same model with different caches, each with logit rows for 64 tokens. Under a
+// policy only positions that see less than all count.
+Result<DivergenceSummary> divergence_of(LoadedModel& base, LoadedModel& other, const std::vector<int32_t>& ids);
 
 struct DumpOptions {
   std::string prompt_path;   // text; special tokens are recognised, BOS is added as the model asks

@@ -34,6 +34,7 @@ struct EngineOptions {
   bool shared_spec_corpus = false;  // suffix drafts also from earlier answers of the same cache_salt, in bounded memory
   KvPolicy kv;                      // of requests without a policy of their own
   std::shared_ptr<TraceFile> trace;  // of steps and requests, written by the engine's thread; null: none
+  std::string attention = "flash";   // or naive, which holds the whole score matrix; for comparison
 };
 
 // What speculation did; counters since start. Verified drafts only: what was not verified cost nothing.

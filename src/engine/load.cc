@@ -25,6 +25,7 @@ Status check(const EngineOptions& o) {
   if (o.max_waiting < 1) return refuse("max_waiting must be 1 or more");
   if (o.max_waiting_tokens < 1) return refuse("max_waiting_tokens must be 1 or more");
   if (o.chunk_size < 0 || o.chunk_size > 65536) return refuse("the chunk size must be 0 to 65536");
+  if (o.attention != "flash" && o.attention != "naive") return refuse("attention must be flash or naive");
   if (!(o.itl_target_ms >= 0 && o.itl_target_ms <= 1e6)) return refuse("the ITL target must be 0 to 1000000 ms");
   if (o.draft_model.empty() && o.speculation.method == SpecMethod::kModel) {
     return refuse("speculation by a model needs a draft model");
@@ -125,6 +126,7 @@ Result<engine::Parts> load(const EngineOptions& o) {
   run.threads = o.threads;
   run.max_rows = parts.scheduler.max_rows;
   run.max_logit_rows = o.max_sequences + kDraftRows + kPromptLogitRows;
+  run.attention = o.attention == "naive" ? attention::Method::kNaive : attention::Method::kFlash;
   run.kv_rotation = *rotation;
   run.f16_layers = o.kv_skip_layers;
   run.k_type = *k_type;
