@@ -64,7 +64,8 @@ Status ablate_attention(const AblationSetup& setup, AblationReport& report) {
   }
   std::vector<int32_t> ids =
       methods[0].model->tokenizer->encode(setup.text, {.parse_special = false, .add_special = true});
-  while (std::ssize(ids) < setup.lengths.back()) ids.insert(ids.end(), ids.begin(), ids.begin() + std::ssize(ids));
+  const size_t text = ids.size();
+  for (size_t i = 0; text > 0 && std::ssize(ids) < setup.lengths.back(); ++i) ids.push_back(ids[i % text]);
   AblationPlot times{
       "FlashAttention: time to the first token", "tokens of the prompt", "ms", {{"naive", {}}, {"flash", {}}}};
   AblationPlot memory{

@@ -104,6 +104,13 @@ class Ablate(CliTest):
         self.assertEqual([len(p["series"]) for p in report["plots"]], [2, 2, 2, 5, 2, 2])
         self.assertIn("| all together |", done.stdout.decode())
 
+    def test_a_short_text(self):
+        model = tiny_gguf.write(self.path("long.gguf"), context=1024)
+        text = self.path("short.txt", "the quick fox leaps over the lazy dog and the quick fox leaps again. " * 4)
+        done = self.call("bench", "ablate", "-m", model, "-f", text, "--quick", "-r", "1", "-o", "")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("TTFT at 960 tokens", done.stdout.decode())
+
     def test_faults(self):
         self.refused(2, "-m FILE", "bench", "ablate")
         self.refused(2, "-m FILE", "bench", "ablate", "-m", self.model, "--from", "x.json")
