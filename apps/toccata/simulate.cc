@@ -18,6 +18,7 @@ struct Simulation {
 constexpr Simulation kSimulations[] = {
     {"speculative", simulate_speculative_main, "how drafted tokens are kept or corrected"},
     {"scheduling", simulate_scheduling_main, "who waits while prompts are read, whole or in chunks"},
+    {"kv", simulate_kv_main, "what KV policies and cache types save, and which tokens stay"},
 };
 
 // Completion reads the lines below "Simulations:".

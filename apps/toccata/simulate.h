@@ -13,6 +13,7 @@ namespace toccata::cli {
 
 int simulate_speculative_main(int argc, char** argv);
 int simulate_scheduling_main(int argc, char** argv);
+int simulate_kv_main(int argc, char** argv);
 
 // Two real models, the second drafting for the first.
 struct RealOptions {

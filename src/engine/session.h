@@ -36,6 +36,9 @@ class Session {
   // leave no way back it forgets all tokens.
   void truncate(int64_t length);
 
+  // Of a plan by rank, once there are tokens; else null.
+  const kv::RankedState* ranked() const { return state_ ? &*state_ : nullptr; }
+
   // Block table with room for `length` tokens; for callers that build steps of several sequences themselves.
   Status reserve(int64_t length);
   const std::vector<kv::BlockId>& blocks() const { return blocks_; }

@@ -149,4 +149,21 @@ void evict(const CachePlan& plan, const RankedState& state, const Pool& pool, in
   std::fill(rest, attention + state.slots(), 0.0f);
 }
 
+std::vector<int32_t> held_positions(const CachePlan& plan, const RankedState* state, int layer, int kv_head,
+                                    int64_t tokens) {
+  std::vector<int32_t> held;
+  int64_t rest = 0;  // from here on all are there
+  if (plan.evicted(tokens) && plan.ranking) {
+    const int32_t* kept = state->positions(layer, kv_head);
+    held.assign(kept, kept + plan.budget - 1);
+    std::sort(held.begin(), held.end());
+    rest = (tokens - 1) / plan.interval * plan.interval;
+  } else if (plan.evicted(tokens)) {
+    for (int64_t p = 0; p < plan.sinks; ++p) held.push_back(static_cast<int32_t>(p));
+    rest = tokens - (plan.budget - plan.sinks);
+  }
+  for (int64_t p = rest; p < tokens; ++p) held.push_back(static_cast<int32_t>(p));
+  return held;
+}
+
 }  // namespace toccata::kv

@@ -44,6 +44,11 @@ struct EvictionScratch {
 void evict(const CachePlan& plan, const RankedState& state, const Pool& pool, int layer, int kv_head,
            const BlockId* blocks, int64_t at, EvictionScratch& scratch);
 
+// Positions that a layer and KV head without a sliding window still has after `tokens` tokens, ascending: those that
+// the last query saw. state: of a plan by rank, else ignored.
+std::vector<int32_t> held_positions(const CachePlan& plan, const RankedState* state, int layer, int kv_head,
+                                    int64_t tokens);
+
 // K and V of one token, as they are, from one slot of a block to one of another. layout: of the layer. k_from, k_to:
 // the K runs of one head.
 void move_token(const Layout& layout, const std::byte* k_from, int from, std::byte* k_to, int to);

@@ -90,6 +90,10 @@ void run(const CachePlan& plan, unsigned seed) {
     const float attention = static_cast<float>(rng() % 5);  // many are equal
     w.write(at, dense ? at : plan.kept_blocks * 32 + at % plan.interval, attention);
     held[at] = attention;
+    std::vector<int32_t> positions;
+    for (const auto& [p, a] : held) positions.push_back(static_cast<int32_t>(p));
+    ASSERT_EQ(held_positions(plan, &w.state, 0, 0, at + 1), positions) << "after " << at;
+    ASSERT_EQ(std::ssize(positions), plan.kept(at + 1));
   }
 }
 
@@ -113,6 +117,14 @@ TEST(Ranked, KeepsWhomTheRuleKeeps) {
       }
     }
   }
+}
+
+TEST(HeldPositions, ByPosition) {
+  const CachePlan plan = *make_plan(rule_of("streaming", 6, 2, 0, 4), {});
+  EXPECT_EQ(held_positions(plan, nullptr, 0, 0, 6), (std::vector<int32_t>{0, 1, 2, 3, 4, 5}));
+  EXPECT_EQ(held_positions(plan, nullptr, 0, 0, 7), (std::vector<int32_t>{0, 1, 3, 4, 5, 6}));
+  EXPECT_EQ(held_positions(plan, nullptr, 0, 0, 100), (std::vector<int32_t>{0, 1, 96, 97, 98, 99}));
+  EXPECT_EQ(held_positions({}, nullptr, 0, 0, 3), (std::vector<int32_t>{0, 1, 2}));
 }
 
 TEST(Ranked, SharesOutTheBudgetAsThePapersDo) {
