@@ -15,6 +15,7 @@
 #include "kernels/dispatch.h"
 #include "loaded_model.h"
 #include "output.h"
+#include "text/tokenizer/same_vocabulary.h"
 
 namespace toccata::embedded {
 extern const std::string_view ablation_text;  // docs/ARCHITECTURE.md
@@ -99,6 +100,12 @@ Status fit_context(AblationSetup& s) {
   if (!text) return tl::unexpected(text.error());
   const Result<model::ModelConfig> config = model::read_config(*(*text)->file);
   if (!config) return tl::unexpected(config.error());
+  if (!s.draft.empty()) {  // now, not after minutes
+    const Result<std::unique_ptr<LoadedModel>> draft = load_text_side(s.draft);
+    if (!draft) return tl::unexpected(draft.error());
+    if (Status same = check_same_vocabulary(*(*text)->tokenizer, s.model, *(*draft)->tokenizer, s.draft); !same)
+      return same;
+  }
   const int64_t most = config->context_length - 64;
   const int64_t ids = std::ssize((*text)->tokenizer->encode(s.text, {.parse_special = false, .add_special = true}));
   if (most < 64)

@@ -117,6 +117,11 @@ class Ablate(CliTest):
         self.refused(1, "no folder", "bench", "ablate", "-m", self.model, "-o", os.path.join(self.folder, "none", "x"))
         self.refused(1, "no.gguf", "bench", "ablate", "-m", self.path("no.gguf"), "-o", "")
         self.refused(1, "too short", "bench", "ablate", "-m", self.model, "-o", "")
+        with open(self.model, "rb") as file:
+            data = file.read()
+        letter = (1).to_bytes(8, "little")  # a string's length
+        other = self.path("other.gguf", data.replace(letter + b"q", letter + b"~", 1))
+        self.refused(1, "vocabular", "bench", "ablate", "-m", self.model, "--draft", other, "-o", "")
         for text, word in [("[]", "object"), ("{", "JSON"), (json.dumps({**RECORDED, "rows": [{}]}), "row 1"),
                            (json.dumps({**RECORDED, "rows": [row("x", True, ["a"], [])]}), "'off'"),
                            (json.dumps({**RECORDED, "plots": [{**RECORDED["plots"][0], "series": [
