@@ -118,8 +118,16 @@ class Takes {
   }
 
   Status pairs(const Task& task) {
-    AblationRow itl{task.name, "decode", "weight reads per token", "ITL mean", "ms", true, {},
-                    {},        0,        "E over the rows' cost"};
+    AblationRow itl{task.name,
+                    "decode",
+                    "weight reads per token",
+                    "ITL mean",
+                    "ms",
+                    true,
+                    {},
+                    {},
+                    0,
+                    "E over the rows' cost, drafts free"};
     AblationRow speed{task.name, "decode",      "weight reads per token", "answer", "tokens/s", false, {}, {},
                       0,         itl.limit_note};
     AblationRow accepted{task.name, "decode", "weight reads per token", "drafted tokens accepted", "%", false, {}, {},

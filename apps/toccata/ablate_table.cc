@@ -16,7 +16,13 @@ namespace {
 std::string number(double x) {
   char buffer[48];
   const double size = std::fabs(x);
-  std::snprintf(buffer, sizeof buffer, size >= 100 ? "%.0f" : size >= 10 ? "%.1f" : size >= 0.1 ? "%.2f" : "%.4f", x);
+  std::snprintf(buffer, sizeof buffer,
+                size >= 1e7   ? "%.3g"
+                : size >= 100 ? "%.0f"
+                : size >= 10  ? "%.1f"
+                : size >= 0.1 ? "%.2f"
+                              : "%.4f",
+                x);
   return buffer;
 }
 

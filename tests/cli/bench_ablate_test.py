@@ -16,7 +16,8 @@ def row(metric, smaller, off, on, limit=None, name="chunked prefill"):
 
 RECORDED = {"model": "a <b> & \"c\".gguf", "machine": "two CPUs", "workload": "5 pairs",
             "rows": [row("TTFT", True, [10, 30, 20], [5, 10, 40]), row("speed", False, [100, 200], [150, 250], limit=1.6),
-                     row("KL", True, [0], [0.25]), row("once", True, [8], [2], name="<script>alert(1)</script>")],
+                     row("KL", True, [0], [0.25]), row("once", True, [8], [2], name="<script>alert(1)</script>"),
+                     row("huge", True, [4e50], [1e7])],
             "plots": [{"title": "over <time>", "x": "s", "y": "ms", "series": [
                 {"name": "off & on", "points": [[0, 1], [2, 10]]}, {"name": "empty", "points": []}]}]}
 
@@ -62,6 +63,7 @@ class Ablate(CliTest):
                          "| chunked prefill | prefill | waiting | speed, ms | 150 | 200 | 1.38 (1.25 to 1.50) | 1.60, bytes |")
         self.assertEqual(lines[3], "| chunked prefill | prefill | waiting | KL, ms | 0.0000 | 0.25 | - | - |")
         self.assertIn("| once, ms | 8.00 | 2.00 | 4.00 (4.00 to 4.00) | - |", lines[4])
+        self.assertIn("| huge, ms | 4e+50 | 1e+07 | 4e+43 (4e+43 to 4e+43) | - |", lines[5])
 
     def test_the_report(self):
         prefix = self.path("again")
@@ -79,7 +81,7 @@ class Ablate(CliTest):
         self.assertTrue({"script", "b", "time"}.isdisjoint(page.tags), page.tags)
         self.assertEqual([page.cells[i] for i in (0, 8, 14, 15)],
                          ["optimization", "chunked prefill", "2.00 (0.50 to 3.00)", "-"])
-        self.assertEqual(len(page.cells), 8 * 5)
+        self.assertEqual(len(page.cells), 8 * 6)
         # From zero: x from 64 to 624 pixels over 0 to 2, y from 256 to 12 over 0 to 10.5.
         self.assertEqual(page.points, [["64.0,232.8", "624.0,23.6"], []])
 
